@@ -244,12 +244,14 @@ def test_shardings_are_inspected(mesh):
 
 
 def test_partitioned_callbacks_receive_the_parts_of_their_device(mesh):
-    seen = []
+    seen, uneven = [], []
 
     @jax.jit
     def function(x, y):
         jax.debug.callback(lambda *parts: seen.append([np.array(part) for part in parts]), x, y, partitioned=True)
         jax.debug.callback(lambda whole: seen.append([np.array(whole)]), y)
+        # Three rows are not divided evenly, and parts would have padding.
+        jax.debug.callback(lambda rows: uneven.append(np.array(rows)), x[1:], partitioned=True)
 
     x, y = numbers(4, 6), numbers(2, 8)
     function(jax.device_put(x, NamedSharding(mesh, P("x"))), jax.device_put(y, NamedSharding(mesh, P("y", "x"))))
@@ -259,3 +261,4 @@ def test_partitioned_callbacks_receive_the_parts_of_their_device(mesh):
     expected = [[x[2 * i : 2 * i + 2], y[j : j + 1, 4 * i : 4 * i + 4]] for i in range(2) for j in range(2)]
     found = [parts for parts in seen if len(parts) == 2]
     assert sorted(str(parts) for parts in found) == sorted(str(parts) for parts in expected)
+    np.testing.assert_array_equal(uneven, [x[1:]] * 4)

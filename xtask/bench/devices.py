@@ -41,8 +41,8 @@ BACKENDS = {"XLA:CPU": "cpu", "farcall": "farcall"}
 BATCH, SEQUENCE, MODEL, HEADS, HIDDEN = 8, 256, 256, 8, 1024
 
 #: Matches the types and the name of a collective in an HLO text.
-COLLECTIVE = re.compile(r" = (\(?[^=]*?) (all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute)(?:-start)?\(")
-ELEMENTS = re.compile(r"([a-z]+)(\d+)\[([\d,]*)\]")
+COLLECTIVE = re.compile(r" = (.*?) (all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute)\(")
+ELEMENTS = re.compile(r"(?:[a-z]+(\d+)|pred)\[([\d,]*)\]")
 
 
 def block(parameters, x):
@@ -90,7 +90,8 @@ def result_bytes(text):
     """Yields the collectives of an HLO text, each with the bytes of its results."""
     for types, name in COLLECTIVE.findall(text):
         yield name, sum(
-            math.prod(int(n) for n in sizes.split(",") if n) * int(bits) // 8 for _, bits, sizes in ELEMENTS.findall(types)
+            math.prod(int(n) for n in sizes.split(",") if n) * int(bits or 8) // 8
+            for bits, sizes in ELEMENTS.findall(types)
         )
 
 

@@ -55,19 +55,23 @@ class ShardedWorker:
         if "chlo.scan" in text and "complex" in text:
             return {"verdict": "not run by XLA", "detail": "jaxlib's conversion of a complex scan for plugins crashes"}
         inputs, expected = (self._values(f"{name}.{kind}.mlir") for kind in ("inputs", "results"))
+        shapes = [array.shape for array in expected]
         try:
             stage("XLA:CPU", {"verdict": "not run by XLA", "detail": "no answer"})
-            xla = run(text, inputs, "cpu")
+            xla = run(text, inputs, "cpu", shapes)
         except Uneven as error:
             return {"verdict": "uneven", "detail": str(error)}
         except Exception as error:
             return {"verdict": "not run by XLA", "detail": message(error)}
         try:
             stage("farcall", {"verdict": "refused", "detail": "no answer"})
-            found = run(text, inputs, "farcall")
+            found = run(text, inputs, "farcall", shapes)
+        except Uneven as error:
+            return {"verdict": "uneven", "detail": str(error)}
         except Exception as error:
             # jaxlib converts a program for plugins to StableHLO, and does not convert all operations of other dialects.
-            verdict = "not run by XLA" if "failed to legalize operation" in message(error) else "refused"
+            is_of_jaxlib = "CHLO => [StableHLO+Shape] => StableHLO failed" in message(error)
+            verdict = "not run by XLA" if is_of_jaxlib else "refused"
             return {"verdict": verdict, "detail": message(error)}
         difference = first_difference(found, xla)
         if difference is None:
@@ -80,8 +84,8 @@ class ShardedWorker:
         return farcall.compile((self.folder / file).read_text(encoding="utf-8")).run([])
 
 
-def run(text: str, inputs: list[np.ndarray], platform: str) -> list[np.ndarray]:
-    """Runs a program on the devices of a platform, and returns its complete results."""
+def run(text: str, inputs: list[np.ndarray], platform: str, shapes: list[tuple[int, ...]]) -> list[np.ndarray]:
+    """Runs a program on the devices of a platform, and returns its complete results, which have these shapes."""
     devices = jax.devices(platform)
     backend = devices[0].client
     options = compiler.get_compile_options(
@@ -111,14 +115,16 @@ def run(text: str, inputs: list[np.ndarray], platform: str) -> list[np.ndarray]:
         arguments.append(jax.device_put(array, sharding(of)))
     results = executable.execute_sharded(arguments).disassemble_into_single_device_arrays()
     stated = executable.get_output_shardings() or [whole] * len(results)
-    return [joined(parts, sharding(of)) for parts, of in zip(results, stated, strict=True)]
+    return [joined(parts, sharding(of), shape) for parts, of, shape in zip(results, stated, shapes, strict=True)]
 
 
-def joined(parts: list[jax.Array], sharding: jax.sharding.Sharding) -> np.ndarray:
+def joined(parts: list[jax.Array], sharding: jax.sharding.Sharding, shape: tuple[int, ...]) -> np.ndarray:
     """Returns the complete tensor of the parts of all devices."""
     part = np.asarray(parts[0])
     tiles = op_shardings.get_num_ways_dim_sharded(sharding._hlo_sharding)[0] or [1] * part.ndim
-    whole = np.empty([size * n for size, n in zip(part.shape, tiles, strict=True)], part.dtype)
+    if shape != tuple(size * n for size, n in zip(part.shape, tiles, strict=True)):
+        raise Uneven(f"{sharding} divides {shape} unevenly")
+    whole = np.empty(shape, part.dtype)
     indices = sharding.devices_indices_map(whole.shape)
     for part in parts:
         whole[indices[part.device]] = np.asarray(part)

@@ -22,16 +22,12 @@ pub(crate) fn run(args: &[&str]) -> Result<bool> {
             _ => bail!("jax-shardings has no option `{option}`; see `cargo xtask help`"),
         }
     }
-    let folder = target().join("jax-shardings").join(format!("{seed}-{programs}"));
-    if !folder.is_dir() {
-        let unfinished = target().join("jax-shardings").join("unfinished");
-        let _ = std::fs::remove_dir_all(&unfinished);
-        std::fs::create_dir_all(&unfinished)?;
-        let mut write = cargo(&["test", "--package", "farcall", "--test", "fuzz", "--", "--ignored"]);
-        write.arg("write_programs_for_jaxlib").env("FARCALL_FUZZ_WRITE", &unfinished);
-        must(write.env("FARCALL_FUZZ_SEED", seed).env("FARCALL_FUZZ_ITERATIONS", programs))?;
-        std::fs::rename(&unfinished, &folder)?;
-    }
+    let folder = target().join("jax-shardings");
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder)?;
+    let mut write = cargo(&["test", "--package", "farcall", "--test", "fuzz", "--", "--ignored"]);
+    write.arg("write_programs_for_jaxlib").env("FARCALL_FUZZ_WRITE", &folder);
+    must(write.env("FARCALL_FUZZ_SEED", seed).env("FARCALL_FUZZ_ITERATIONS", programs))?;
     let package = package.map_or_else(release_package, Ok)?;
     let mut python = Venv::with_jax_tests(JAX[0])?.python();
     python.env("PYTHONDONTWRITEBYTECODE", "1").env("PYTHONPATH", package).current_dir(root());

@@ -16,7 +16,7 @@ pub(crate) fn operation(op: &Op, parts: &[TensorType]) -> Op {
             }
         }
         Op::Elided(_) => Op::Elided(parts[0].clone()),
-        // Dimensions of which a slice takes a part are not divided.
+        // Of windowed dimensions, `emit::exchange` takes the part.
         Op::Slice(slice) => {
             let mut slice = slice.clone();
             for (d, (from, to)) in parts[0].sizes().iter().zip(parts[1].sizes()).enumerate() {

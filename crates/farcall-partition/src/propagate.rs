@@ -505,7 +505,9 @@ impl Group {
             let mut free: Vec<SubAxis> = now.clone();
             free.extend(wanted[now.len()..].iter().copied().take_while(is_free));
             let free = match factors.as_slice() {
-                [factor] if rule.factors[*factor].can_be_uneven => &free[..],
+                [factor] if rule.factors[*factor].can_be_uneven => {
+                    fitting_prefix(grid, &free, rule.factors[*factor])
+                }
                 _ => even_prefix(grid, &free, self.sizes[d]),
             };
             if free.len() > now.len() {

@@ -25,10 +25,10 @@ impl Executable {
     ///     %0 = stablehlo.add %x, %x : tensor<4xf32>
     ///     return %0 : tensor<4xf32>
     ///   }"#;
-    /// let module = text::parse(&Source::new("double.mlir", program))?; let options =
-    /// CompileOptions::new().grid(Grid { replicas: 1, partitions: 2 }).partitioned(true); let double =
-    /// Executable::compile(&module, &Registry::new(), &options)?; let results =
-    /// double.run_partitioned(&[Literal::from_slice(DType::F32, [4], &[1.0_f32, 2.0, 3.0, 4.0])])?;
+    /// let module = text::parse(&Source::new("double.mlir", program))?;
+    /// let options = CompileOptions::new().grid(Grid { replicas: 1, partitions: 2 }).partitioned(true);
+    /// let double = Executable::compile(&module, &Registry::new(), &options)?;
+    /// let results = double.run_partitioned(&[Literal::from_slice(DType::F32, [4], &[1.0_f32, 2.0, 3.0, 4.0])])?;
     /// assert_eq!(results[0].as_slice::<f32>(), [2.0, 4.0, 6.0, 8.0]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

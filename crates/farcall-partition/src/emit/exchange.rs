@@ -70,7 +70,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Replaces the padding of a part by what is beyond the edge of the tensor, which has `size` elements.
+    /// Replaces the padding of a part by what is beyond the edge of the tensor, which has `size` elements. If
+    /// the operation reads nothing there, the padding stays.
     fn with_edge(
         &mut self,
         part: ValueId,
@@ -80,8 +81,10 @@ impl Emitter<'_> {
         beyond: Beyond,
     ) -> Emitted<ValueId> {
         let ty = self.func.tensor(part).expect("parts are tensors").clone();
+        if size == ty.sizes()[dim] * self.program.grid.parts(axes) {
+            return Ok(part);
+        }
         let value = match beyond {
-            _ if size == ty.sizes()[dim] * self.program.grid.parts(axes) => return Ok(part),
             Beyond::Nothing => return Ok(part),
             Beyond::Zeros => {
                 let zero = Literal::zeros(ty.dtype, []);

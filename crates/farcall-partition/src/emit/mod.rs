@@ -27,7 +27,7 @@ use crate::grid::{DeviceGrid, SubAxis};
 use crate::local;
 use crate::manual::Border;
 use crate::partitioner;
-use crate::propagate::Shardings;
+use crate::propagate::{Shardings, even_prefix};
 use crate::report::{Movement, Report};
 use crate::rule::{CallRules, Rule, combiner, rule};
 use crate::tiling::Tiling;
@@ -408,8 +408,13 @@ impl<'p> Emitter<'p> {
     fn call_on_parts(&mut self, inst: Inst<'p>) -> Emitted<()> {
         let mut parts = Vec::new();
         for operand in inst.own_operands() {
-            let tiling = &self.program.shardings.of(*operand).tiling;
-            parts.push(self.part(*operand, tiling)?);
+            // The function must not see padding.
+            let grid = self.program.grid;
+            let mut tiling = self.program.shardings.of(*operand).tiling.clone();
+            for (axes, size) in tiling.dims.iter_mut().zip(self.tensor(*operand).sizes()) {
+                *axes = even_prefix(grid, axes, *size).to_vec();
+            }
+            parts.push(self.part(*operand, &tiling)?);
         }
         let mut call = NewInst::new(inst.op().clone(), parts);
         call.attrs = without_shardings(inst.attrs());

@@ -37,7 +37,7 @@ pub(super) fn convolution(rule: &mut Rule, call: &Call<'_>, op: &Convolution) {
         if op.lhs_dilation[i] == 1
             && let Some(reach) = reach(kernels[dims.kernel_spatial[i]], op.rhs_dilation[i])
         {
-            let windows = Windows::new(sizes, reach, op.strides[i] as i64, op.padding[i].0);
+            let windows = Windows::new(sizes, reach, op.strides[i], op.padding[i].0);
             rule.windows(&[(0, *from), (2, *to)], windows);
         }
     }

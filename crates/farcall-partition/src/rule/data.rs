@@ -36,17 +36,15 @@ pub(super) fn reverse(rule: &mut Rule, call: &Call<'_>, dims: &[usize]) {
 }
 
 pub(super) fn slice(rule: &mut Rule, call: &Call<'_>, op: &Slice) {
-    for (d, sizes) in call.operands[0].iter().copied().zip(call.results[0].iter().copied()).enumerate() {
-        let windows = i64::try_from(op.start[d])
-            .ok()
-            .zip(i64::try_from(op.strides[d]).ok())
-            .and_then(|(start, stride)| Windows::new(sizes, 1, stride, -start));
-        rule.windows(&[(0, d), (1, d)], windows);
+    for (d, sizes) in call.dims() {
+        if let Ok(start) = i64::try_from(op.start[d]) {
+            rule.windows(&[(0, d), (1, d)], Windows::new(sizes, 1, op.strides[d], -start));
+        }
     }
 }
 
 pub(super) fn pad(rule: &mut Rule, call: &Call<'_>, op: &Pad) {
-    for (d, sizes) in call.operands[0].iter().copied().zip(call.results[0].iter().copied()).enumerate() {
+    for (d, sizes) in call.dims() {
         if op.interior[d] == 0 {
             rule.windows(&[(0, d), (2, d)], Windows::new(sizes, 1, 1, op.low[d]));
         }

@@ -49,6 +49,7 @@ pub(crate) struct Rule {
 /// A dimension of a computation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Factor {
+    /// Size of the factor; with windows, of the operand's dimension.
     pub(crate) size: usize,
     /// For a reduced factor, the function that combines the devices' values of results without the factor.
     pub(crate) combine: Option<Binary>,
@@ -90,17 +91,17 @@ pub(crate) struct Windows {
 impl Windows {
     /// Returns windows that reach over `reach` elements, of which the first one begins `low` elements before
     /// the dimension. Returns `None` for a dimension that cannot be divided.
-    fn new((from, to): (usize, usize), reach: usize, stride: i64, low: i64) -> Option<Windows> {
-        let after = i64::try_from(reach).ok()?.checked_sub(stride)?.checked_sub(low)?;
-        let stride = usize::try_from(stride).ok().filter(|stride| *stride > 0)?;
-        (from > 0 && to > 0).then_some(Windows { from, to, stride, before: low, after })
+    fn new((from, to): (usize, usize), reach: usize, stride: usize, low: i64) -> Option<Windows> {
+        let after = i64::try_from(reach).ok()?.checked_sub(i64::try_from(stride).ok()?)?.checked_sub(low)?;
+        (from > 0 && to > 0 && stride > 0).then_some(Windows { from, to, stride, before: low, after })
     }
 
-    /// Returns true if windows of each of `parts` parts of the result begin in the same place of the operand's
-    /// part, and reach no further than the neighboring parts.
+    /// Returns true if the windows of each of `parts` parts of the result begin in the same place of the
+    /// operand's part, and reach no further than the neighboring parts. Each part has an element.
     fn fit(self, parts: usize) -> bool {
         let (from, to) = (self.from.div_ceil(parts), self.to.div_ceil(parts));
         to.checked_mul(self.stride) == Some(from)
+            && (parts - 1) * to < self.to
             && [self.before, self.after].iter().all(|n| n.unsigned_abs() <= from as u64)
     }
 
@@ -236,6 +237,11 @@ impl<'f> Call<'f> {
         self.operands.len() + i
     }
 
+    /// Sizes of each dimension of the first operand and of the first result.
+    fn dims(&self) -> impl Iterator<Item = (usize, (usize, usize))> {
+        self.operands[0].iter().copied().zip(self.results[0].iter().copied()).enumerate()
+    }
+
     /// Places of dimension `d` in the operands of a range and in all results.
     fn places(&self, operands: std::ops::Range<usize>, d: usize) -> Vec<Place> {
         operands.chain(self.result(0)..self.result(self.results.len())).map(|tensor| (tensor, d)).collect()
@@ -243,9 +249,9 @@ impl<'f> Call<'f> {
 
     /// Adds factors for dimensions that have the same size in the first operand and the first result.
     fn equal_dims(&self, rule: &mut Rule) {
-        for (d, (from, to)) in self.operands[0].iter().zip(self.results[0]).enumerate() {
+        for (d, (from, to)) in self.dims() {
             if from == to {
-                rule.factor(*from, &[(0, d), (self.result(0), d)]);
+                rule.factor(from, &[(0, d), (self.result(0), d)]);
             }
         }
     }

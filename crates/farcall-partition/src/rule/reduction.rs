@@ -24,11 +24,11 @@ pub(super) fn reduce(rule: &mut Rule, call: &Call<'_>, dims: &[usize]) {
 
 pub(super) fn windows(rule: &mut Rule, call: &Call<'_>, op: &ReduceWindow) {
     let inputs = call.operands.len() / 2;
-    for (d, sizes) in call.operands[0].iter().copied().zip(call.results[0].iter().copied()).enumerate() {
+    for (d, sizes) in call.dims() {
         if op.base_dilations[d] == 1
             && let Some(reach) = reach(op.window[d], op.window_dilations[d])
         {
-            let windows = Windows::new(sizes, reach, op.strides[d] as i64, op.padding[d].0);
+            let windows = Windows::new(sizes, reach, op.strides[d], op.padding[d].0);
             rule.windows(&call.places(0..inputs, d), windows);
         }
     }

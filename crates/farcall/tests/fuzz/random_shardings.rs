@@ -116,6 +116,9 @@ fn write_programs_for_jaxlib() {
         PathBuf::from(std::env::var_os("FARCALL_FUZZ_WRITE").expect("FARCALL_FUZZ_WRITE is a folder"));
     let mut written = 0;
     for i in 0.. {
+        if written >= fuzz::iterations(1000) {
+            break;
+        }
         let Case { program, devices } = case(fuzz::seed_of(i), true);
         let module = verify::verify(&program.module).and_then(verify::Verified::into_static);
         let Some(module) = module.ok().filter(|module| devices == 8 && !depends_on_device(module)) else {
@@ -131,9 +134,6 @@ fn write_programs_for_jaxlib() {
         write(".inputs", constants(&program.inputs));
         write(".results", constants(&results));
         written += 1;
-        if written == fuzz::iterations(1000) {
-            break;
-        }
     }
 }
 

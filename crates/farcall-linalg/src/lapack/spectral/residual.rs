@@ -10,9 +10,7 @@ use farcall_ffi::Float;
 
 use super::field::{block, multiply, multiply_adjoint};
 use crate::lapack::scalar::{RealScalar, Scalar};
-
-/// Orders from which `faer` divides matrices.
-pub(crate) const DIVIDED_ORDER: usize = 128;
+use crate::number::is_finite;
 
 /// Maximum of the ratios of LAPACK's tests: errors relative to the norm, the order and the rounding error.
 const MAX_RATIO: f64 = 30.0;
@@ -31,13 +29,6 @@ pub(crate) fn is_decomposition<T: Scalar>(
     let (found, expected) = (product(u, &along), product(a, &vector));
     let size = s.iter().map(|s| square(*s)).sum::<f64>().sqrt();
     is_close(&found, &expected, size) && is_orthonormal(u) && is_orthonormal(v)
-}
-
-/// Returns true if the numbers `s` can be the singular values of `a`: the sums of squares are equal, up to
-/// rounding errors.
-pub(crate) fn can_be_singular_values<T: Scalar>(a: &[T], s: &[T]) -> bool {
-    let [a, s_squared] = [a, s].map(|x| x.iter().map(|x| square(*x)).sum::<f64>());
-    (a - s_squared).abs() <= MAX_RATIO * s.len() as f64 * epsilon::<T>() * a
 }
 
 /// Returns true if `qᴴ·q` maps a vector to itself.
@@ -83,10 +74,10 @@ pub(crate) fn estimated_norm<T: Scalar>(a: MatRef<'_, T>) -> f64 {
     let mut norm = 0.0;
     for _ in 0..STEPS {
         let size = vector.iter().map(|x| square(*x)).sum::<f64>().sqrt();
-        if size == 0.0 {
+        let inverse = T::Real::of(1.0 / size);
+        if !is_finite(inverse) {
             break;
         }
-        let inverse = T::Real::of(1.0 / size);
         vector.iter_mut().for_each(|x| *x = x.times(inverse));
         vector = product(a, &vector);
         norm = vector.iter().map(|x| square(*x)).sum::<f64>().sqrt();

@@ -41,6 +41,11 @@ impl<R: Real> Scale<R> {
         Scale::by_power(-exponent.clamp(-R::MAX_EXPONENT, R::MAX_EXPONENT))
     }
 
+    /// Returns the factor 1.
+    pub(crate) fn none() -> Self {
+        Scale::by_power(0)
+    }
+
     fn by_power(exponent: i32) -> Self {
         let [factor, inverse] = [exponent, -exponent].map(|exponent| R::of(2f64.powi(exponent)));
         Scale { factor, inverse }

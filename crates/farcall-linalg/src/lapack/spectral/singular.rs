@@ -10,7 +10,7 @@ use faer::{Auto, MatMut, Par};
 use farcall_ffi::prelude::*;
 
 use super::field::{block, block_mut};
-use super::residual::{DIVIDED_ORDER, can_be_singular_values, is_decomposition};
+use super::residual::is_decomposition;
 use super::scale::Scale;
 use crate::batch::{self, EntriesMut};
 use crate::lapack::options::SvdMode;
@@ -190,8 +190,10 @@ impl<T: Scalar> Solver<T> {
         scale.apply(x);
         let vectors = self.mode != SvdMode::Values;
         let auto = <SvdParams as Auto<T>>::auto();
-        let mut is_found = self.decompose_scaled(x, u, auto);
-        if m.min(n) >= DIVIDED_ORDER && is_found && !self.is_accurate(x, u) {
+        let is_divided = vectors && m.min(n) >= auto.recursion_threshold;
+        // Without vectors, the QR algorithm takes less time than the reduction to bidiagonal form.
+        let mut is_found = self.decompose_scaled(x, u, if is_divided { auto } else { by_iterations(auto) });
+        if is_divided && !(is_found && self.is_accurate(x, u)) {
             is_found = self.decompose_scaled(x, u, by_iterations(auto));
         }
         if !is_found {
@@ -236,9 +238,6 @@ impl<T: Scalar> Solver<T> {
 
     fn is_accurate(&self, x: &[T], u: &[T]) -> bool {
         let (m, n, k) = (self.m, self.n, self.values.len());
-        if self.mode == SvdMode::Values {
-            return can_be_singular_values(x, &self.values);
-        }
         let (u, v) = (block(u, m, [0, 0], [m, k]), block(&self.v, n, [0, 0], [n, k]));
         is_decomposition(block(x, m, [0, 0], [m, n]), u, &self.values, v)
     }

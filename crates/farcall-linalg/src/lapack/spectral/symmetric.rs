@@ -12,7 +12,7 @@ use farcall_ffi::{AnyBuffer, dispatch};
 use farcall_lapack::Routines;
 
 use super::field::block;
-use super::residual::{DIVIDED_ORDER, estimated_norm, is_decomposition};
+use super::residual::{estimated_norm, is_decomposition};
 use super::scale::Scale;
 use super::tridiagonal::{self, Triangle};
 use crate::batch::{self, Entries, EntriesMut};
@@ -222,8 +222,8 @@ impl<T: Scalar> Solver<T> {
         i32::from(found.is_none())
     }
 
-    /// Replaces a matrix by its eigenvectors. Returns `None` if it has no decomposition because an entry is
-    /// not finite.
+    /// Replaces a matrix by its eigenvectors. Returns `None` if an entry is not finite, or if the iterations
+    /// do not converge.
     pub(crate) fn decompose(&mut self, a: &mut [T], uplo: Uplo, w: &mut [T::Real]) -> Option<()> {
         let n = self.n;
         for j in 0..n {
@@ -239,20 +239,22 @@ impl<T: Scalar> Solver<T> {
         }
         let scale = Scale::new(self.x.iter().copied())?;
         scale.apply(&mut self.x);
+        let auto = <SelfAdjointEvdParams as Auto<T>>::auto();
+        let is_divided = self.vectors && n >= auto.recursion_threshold;
         // Divide and conquer has absolute tolerances, for matrices whose norm is about 1.
-        let unit = match n < DIVIDED_ORDER {
-            true => Scale::to_unit(1.0),
-            false => Scale::to_unit(estimated_norm(block(&self.x, n, [0, 0], [n, n]))),
+        let unit = match is_divided {
+            true => Scale::to_unit(estimated_norm(block(&self.x, n, [0, 0], [n, n]))),
+            false => Scale::none(),
         };
         unit.apply(&mut self.x);
-        let auto = <SelfAdjointEvdParams as Auto<T>>::auto();
-        self.decompose_scaled(a, auto)?;
-        if n >= DIVIDED_ORDER && self.vectors {
+        let mut found = self.decompose_scaled(a, auto);
+        if is_divided {
             let (x, v) = (block(&self.x, n, [0, 0], [n, n]), block(a, n, [0, 0], [n, n]));
-            if !is_decomposition(x, v, &self.values, v) {
-                self.decompose_scaled(a, by_iterations(auto))?;
+            if found.is_none() || !is_decomposition(x, v, &self.values, v) {
+                found = self.decompose_scaled(a, by_iterations(auto));
             }
         }
+        found?;
         for (w, value) in w.iter_mut().zip(&self.values) {
             *w = scale.restore_real(unit.restore_real(value.re()));
         }
