@@ -6,7 +6,7 @@
 - *collectives*: the bytes of the results of the collectives in the program of each device, for a transformer block and
   its gradient with data, tensor and sequence sharding on a mesh of 2 × 4 devices. XLA and farcall divide the same
   program. Collectives of results that several devices share count once for each device.
-- *step*: a training step of a multilayer perceptron with the batch on 8 devices, and on one device. The ratio is the
+- *step*: a training step of multilayer perceptrons with the batch on 8 devices, and on one device. The ratio is the
   time on 8 devices divided by the time on one; the devices share the same processors.
 
 The tables are written to FOLDER/devices.md.
@@ -114,16 +114,19 @@ def collectives(function):
     return found
 
 
-def step(devices):
+#: Layers of the perceptrons, and sizes of their batches.
+PERCEPTRONS = [([784, 512, 512, 10], 4096), ([512, 1024, 1024, 10], 1024)]
+
+
+def step(devices, sizes, batch):
     """Returns a function that measures a training step on farcall: the median time of 20 steps."""
     random = np.random.default_rng(0)
-    sizes = [512, 1024, 1024, 10]
     mesh = jax.make_mesh((devices,), ("data",), devices=jax.devices("farcall")[:devices], axis_types=(AxisType.Auto,))
     whole, divided = NamedSharding(mesh, P()), NamedSharding(mesh, P("data"))
     weights = [random.standard_normal((m, n)).astype(np.float32) / np.sqrt(m) for m, n in zip(sizes, sizes[1:])]
     weights = jax.device_put(weights, whole)
-    x = jax.device_put(random.standard_normal((1024, sizes[0])).astype(np.float32), divided)
-    y = jax.device_put(random.integers(0, 10, 1024).astype(np.int32), divided)
+    x = jax.device_put(random.standard_normal((batch, sizes[0])).astype(np.float32), divided)
+    y = jax.device_put(random.integers(0, sizes[-1], batch).astype(np.int32), divided)
 
     def loss_of(weights, x, y):
         for weight in weights[:-1]:
@@ -168,16 +171,14 @@ def main():
             lines.append(f"| {name} | {kind} | " + " | ".join(f"{found[b].get(kind, 0):,}" for b in BACKENDS) + " |")
         lines.append(f"| {name} | all | " + " | ".join(f"{sum(found[b].values()):,}" for b in BACKENDS) + " |")
     print("\n".join(lines), flush=True)
-    one, all_devices = step(1), step(DEVICES)
-    pairs = [(one(), all_devices()) for _ in range(args.sittings)]
-    alone, divided = (statistics.median(times) for times in zip(*pairs))
-    lines += [
-        "",
-        "| training step | one device | 8 devices | ratio |",
-        "| --- | ---: | ---: | ---: |",
-        f"| perceptron, batch 1,024 | {alone * 1e3:.1f} ms | {divided * 1e3:.1f} ms | {divided / alone:.2f} |",
-        "",
-    ]
+    lines += ["", "| training step | one device | 8 devices | ratio |", "| --- | ---: | ---: | ---: |"]
+    for sizes, batch in PERCEPTRONS:
+        one, all_devices = step(1, sizes, batch), step(DEVICES, sizes, batch)
+        pairs = [(one(), all_devices()) for _ in range(args.sittings)]
+        alone, divided = (statistics.median(times) for times in zip(*pairs))
+        name = f"{'-'.join(map(str, sizes))}, batch {batch:,}"
+        lines.append(f"| {name} | {alone * 1e3:.1f} ms | {divided * 1e3:.1f} ms | {divided / alone:.2f} |")
+    lines.append("")
     print("\n".join(lines[-5:]))
     path = args.folder / "devices.md"
     path.write_text("\n".join(lines))
