@@ -1,47 +1,42 @@
 //! Checks of decompositions by divide and conquer, at the cost of a few products with vectors.
 //!
-//! `faer`'s divide and conquer loses its accuracy for some matrices: those whose rank is near a multiple of a
-//! power of two of the order, for example. Its iterations by the QR algorithm do not, but take longer. A
-//! decomposition is therefore tested on a vector of ±1, whose product with a wrong factor is wrong, too
-//! (R. Freivalds, *Probabilistic machines can use less running time*, 1977).
+//! `faer`'s divide and conquer gives wrong singular values for some matrices, such as those whose rank is half
+//! of their order. Its QR algorithm does not, but takes longer. A decomposition is therefore tested on a vector
+//! of ±1, whose product with a wrong factor is wrong, too (R. Freivalds, *Probabilistic machines can use less
+//! running time*, 1977).
 
-use faer::MatRef;
+use faer::{MatMut, MatRef};
 use farcall_ffi::Float;
 
-use super::field::{block, multiply, multiply_adjoint};
+use super::field::{block, block_mut, multiply, multiply_adjoint};
 use crate::lapack::scalar::{RealScalar, Scalar};
 use crate::number::is_finite;
 
 /// Maximum of the ratios of LAPACK's tests: errors relative to the norm, the order and the rounding error.
 const MAX_RATIO: f64 = 30.0;
 
-/// Returns true if `u·s·vᴴ` is `a` and the columns of `u` and `v` are orthonormal, up to rounding errors.
-/// `s` is a diagonal, and the number of columns of `u` and `v`.
-pub(crate) fn is_decomposition<T: Scalar>(
-    a: MatRef<'_, T>,
-    u: MatRef<'_, T>,
-    s: &[T],
-    v: MatRef<'_, T>,
-) -> bool {
+/// Returns true if `u·s·vᴴ` is `a`, up to rounding errors. `s` is a diagonal, with an entry for each column of
+/// `u` and `v`.
+pub(crate) fn is_product<T: Scalar>(a: MatRef<'_, T>, u: MatRef<'_, T>, s: &[T], v: MatRef<'_, T>) -> bool {
     let vector = signs(a.ncols());
     let mut along = product_adjoint(v, &vector);
     along.iter_mut().zip(s).for_each(|(x, s)| *x *= *s);
     let (found, expected) = (product(u, &along), product(a, &vector));
-    let size = s.iter().map(|s| square(*s)).sum::<f64>().sqrt();
-    is_close(&found, &expected, size) && is_orthonormal(u) && is_orthonormal(v)
+    is_close(&found, &expected, norm(s))
 }
 
-/// Returns true if `qᴴ·q` maps a vector to itself.
-fn is_orthonormal<T: Scalar>(q: MatRef<'_, T>) -> bool {
+/// Returns true if the columns of `q` are orthonormal, up to rounding errors.
+pub(crate) fn is_orthonormal<T: Scalar>(q: MatRef<'_, T>) -> bool {
     let vector = signs(q.ncols());
     let found = product_adjoint(q, &product(q, &vector));
-    is_close(&found, &vector, (vector.len() as f64).sqrt())
+    is_close(&found, &vector, norm(&vector))
 }
 
-/// Returns true if two products with vectors of ±1 are equal, relative to the norm of the matrix.
-fn is_close<T: Scalar>(found: &[T], expected: &[T], norm: f64) -> bool {
-    let difference = found.iter().zip(expected).map(|(a, b)| square(*a - *b)).sum::<f64>().sqrt();
-    difference <= MAX_RATIO * (found.len() as f64).sqrt() * epsilon::<T>() * norm
+/// Returns true if two products with vectors of ±1 are equal, relative to the norm of the matrix, `size`.
+fn is_close<T: Scalar>(found: &[T], expected: &[T], size: f64) -> bool {
+    let difference: Vec<T> = found.iter().zip(expected).map(|(a, b)| *a - *b).collect();
+    let epsilon: f64 = T::Real::EPSILON.into();
+    norm(&difference) <= MAX_RATIO * (found.len() as f64).sqrt() * epsilon * size
 }
 
 /// Returns numbers ±1 without a pattern.
@@ -62,34 +57,33 @@ fn product_adjoint<T: Scalar>(a: MatRef<'_, T>, x: &[T]) -> Vec<T> {
     out
 }
 
-fn column<T: Scalar>(x: &mut [T]) -> faer::MatMut<'_, T> {
+fn column<T: Scalar>(x: &mut [T]) -> MatMut<'_, T> {
     let size = x.len();
-    super::field::block_mut(x, size, [0, 0], [size, 1])
+    block_mut(x, size, [0, 0], [size, 1])
 }
 
 /// Returns an estimate of a Hermitian matrix' norm: a bound from below that is rarely less than half of it.
 pub(crate) fn estimated_norm<T: Scalar>(a: MatRef<'_, T>) -> f64 {
     const STEPS: usize = 8;
     let mut vector: Vec<T> = signs(a.ncols());
-    let mut norm = 0.0;
+    let mut found = 0.0;
     for _ in 0..STEPS {
-        let size = vector.iter().map(|x| square(*x)).sum::<f64>().sqrt();
-        let inverse = T::Real::of(1.0 / size);
+        let inverse = T::Real::of(1.0 / norm(&vector));
         if !is_finite(inverse) {
             break;
         }
         vector.iter_mut().for_each(|x| *x = x.times(inverse));
         vector = product(a, &vector);
-        norm = vector.iter().map(|x| square(*x)).sum::<f64>().sqrt();
+        found = norm(&vector);
     }
-    norm
+    found
 }
 
-fn square<T: Scalar>(x: T) -> f64 {
-    let (re, im): (f64, f64) = (x.re().into(), x.im().into());
-    re * re + im * im
-}
-
-fn epsilon<T: Scalar>() -> f64 {
-    T::Real::EPSILON.into()
+/// Returns the square root of the sum of the squares, without overflow in `f32`.
+fn norm<T: Scalar>(x: &[T]) -> f64 {
+    let square = |x: &T| {
+        let (re, im): (f64, f64) = (x.re().into(), x.im().into());
+        re * re + im * im
+    };
+    x.iter().map(square).sum::<f64>().sqrt()
 }

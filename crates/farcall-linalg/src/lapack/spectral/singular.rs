@@ -10,7 +10,7 @@ use faer::{Auto, MatMut, Par};
 use farcall_ffi::prelude::*;
 
 use super::field::{block, block_mut};
-use super::residual::is_decomposition;
+use super::residual::{is_orthonormal, is_product};
 use super::scale::Scale;
 use crate::batch::{self, EntriesMut};
 use crate::lapack::options::SvdMode;
@@ -239,6 +239,6 @@ impl<T: Scalar> Solver<T> {
     fn is_accurate(&self, x: &[T], u: &[T]) -> bool {
         let (m, n, k) = (self.m, self.n, self.values.len());
         let (u, v) = (block(u, m, [0, 0], [m, k]), block(&self.v, n, [0, 0], [n, k]));
-        is_decomposition(block(x, m, [0, 0], [m, n]), u, &self.values, v)
+        is_product(block(x, m, [0, 0], [m, n]), u, &self.values, v) && is_orthonormal(u) && is_orthonormal(v)
     }
 }

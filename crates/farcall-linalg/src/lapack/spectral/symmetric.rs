@@ -12,7 +12,7 @@ use farcall_ffi::{AnyBuffer, dispatch};
 use farcall_lapack::Routines;
 
 use super::field::block;
-use super::residual::{estimated_norm, is_decomposition};
+use super::residual::{estimated_norm, is_orthonormal, is_product};
 use super::scale::Scale;
 use super::tridiagonal::{self, Triangle};
 use crate::batch::{self, Entries, EntriesMut};
@@ -250,7 +250,7 @@ impl<T: Scalar> Solver<T> {
         let mut found = self.decompose_scaled(a, auto);
         if is_divided {
             let (x, v) = (block(&self.x, n, [0, 0], [n, n]), block(a, n, [0, 0], [n, n]));
-            if found.is_none() || !is_decomposition(x, v, &self.values, v) {
+            if found.is_none() || !(is_product(x, v, &self.values, v) && is_orthonormal(v)) {
                 found = self.decompose_scaled(a, by_iterations(auto));
             }
         }
