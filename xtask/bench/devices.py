@@ -5,7 +5,7 @@
 
 - *collectives*: the bytes of the results of the collectives in the program of each device, for a transformer block and
   its gradient with data, tensor and sequence sharding on a mesh of 2 × 4 devices. XLA and farcall divide the same
-  program. Collectives of results that several devices share count once for each device.
+  program.
 - *step*: a training step of multilayer perceptrons with the batch on 8 devices, and on one device. The ratio is the
   time on 8 devices divided by the time on one; the devices share the same processors.
 

@@ -50,7 +50,7 @@ class ShardedWorker:
     def judge(self, name: str) -> dict:
         """Returns the verdict on a program."""
         text = (self.folder / f"{name}.mlir").read_text(encoding="utf-8")
-        # farcall writes a slice of a scalar as jaxlib does, but jaxlib does not read what it writes.
+        # farcall and jaxlib write a slice of a scalar with two commas, but jaxlib reads it with one only.
         text = text.replace(", , sizes = []", ", sizes = []")
         if ("chlo.scan" in text or "chlo.ragged_dot" in text) and "complex" in text:
             return {"verdict": "not run by XLA", "detail": "jaxlib's conversion of complex numbers for plugins crashes"}

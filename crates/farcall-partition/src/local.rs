@@ -16,7 +16,7 @@ pub(crate) fn operation(op: &Op, parts: &[TensorType]) -> Op {
             }
         }
         Op::Elided(_) => Op::Elided(parts[0].clone()),
-        // Of windowed dimensions, `emit::exchange` takes the part.
+        // `emit::exchange` sets the ranges of windowed dimensions afterwards.
         Op::Slice(slice) => {
             let mut slice = slice.clone();
             for (d, (from, to)) in parts[0].sizes().iter().zip(parts[1].sizes()).enumerate() {

@@ -1,5 +1,7 @@
 //! The device's place among the others, and the collectives that change and combine parts.
 
+use std::ops::Range;
+
 use farcall_ir::builder::Builder;
 use farcall_ir::module::NewInst;
 use farcall_ir::op::{
@@ -185,7 +187,7 @@ impl Emitter<'_> {
                 let op = AllGather { dim: *dim, groups: self.groups(axes) };
                 let gathered = with_size(before, *dim, joined(*dim, axes));
                 let part = self.moved("all_gather", Op::AllGather(Box::new(op)), part, &gathered)?;
-                self.cut(part, *dim, ty.sizes()[*dim])
+                self.section(part, *dim, 0..ty.sizes()[*dim])
             }
             Step::AllToAll { from, to, axes } => {
                 let part = self.padded(part, *to, divided(*to, axes))?;
@@ -195,24 +197,20 @@ impl Emitter<'_> {
                 let op = AllToAll { split_dim: *to, concat_dim: *from, split_count, groups };
                 let moved = with_size(ty, *from, joined(*from, axes));
                 let part = self.moved("all_to_all", Op::AllToAll(Box::new(op)), part, &moved)?;
-                self.cut(part, *from, ty.sizes()[*from])
+                self.section(part, *from, 0..ty.sizes()[*from])
             }
-            Step::Permute { from, to } => self.permuted(part, &reshard::pairs(grid, from, to), ty),
+            Step::Permute { from, to } => self.permuted(part, &reshard::pairs(grid, from, to)),
         }
     }
 
     /// Sends a part from the first device of each pair to the second. Devices that receive nothing have
     /// zeros.
-    pub(super) fn permuted(
-        &mut self,
-        part: ValueId,
-        pairs: &[(usize, usize)],
-        ty: &TensorType,
-    ) -> Emitted<ValueId> {
+    pub(super) fn permuted(&mut self, part: ValueId, pairs: &[(usize, usize)]) -> Emitted<ValueId> {
+        let ty = self.type_of_part(part).clone();
         let ids: Vec<i64> = pairs.iter().flat_map(|(from, to)| [*from as i64, *to as i64]).collect();
         let pairs = Literal::from_slice(DType::S64, [pairs.len(), 2], &ids);
         let op = CollectivePermute { pairs, channel: Some(self.channel()) };
-        self.moved("collective_permute", Op::CollectivePermute(Box::new(op)), part, ty)
+        self.moved("collective_permute", Op::CollectivePermute(Box::new(op)), part, &ty)
     }
 
     /// Emits a collective.
@@ -223,7 +221,7 @@ impl Emitter<'_> {
 
     /// Appends padding to a dimension, up to a size. Zeros would hide that an operation reads padding.
     pub(super) fn padded(&mut self, part: ValueId, dim: usize, size: usize) -> Emitted<ValueId> {
-        let ty = self.func.tensor(part).expect("parts are tensors").clone();
+        let ty = self.type_of_part(part).clone();
         let missing = size - ty.sizes()[dim];
         if missing == 0 {
             return Ok(part);
@@ -238,16 +236,16 @@ impl Emitter<'_> {
         self.at().value_of(op, [part, fill], with_size(&ty, dim, size))
     }
 
-    /// Removes the elements of a dimension behind a size.
-    pub(super) fn cut(&mut self, part: ValueId, dim: usize, size: usize) -> Emitted<ValueId> {
-        let ty = self.func.tensor(part).expect("parts are tensors").clone();
-        if ty.sizes()[dim] == size {
+    /// Returns a range of elements along a dimension.
+    pub(super) fn section(&mut self, part: ValueId, dim: usize, range: Range<usize>) -> Emitted<ValueId> {
+        let ty = self.type_of_part(part).clone();
+        if range == (0..ty.sizes()[dim]) {
             return Ok(part);
         }
-        let ty = with_size(&ty, dim, size);
-        let (start, strides) = (vec![0; ty.rank()], vec![1; ty.rank()]);
-        let op = Op::Slice(Slice { start, limit: ty.sizes().to_vec(), strides });
-        self.at().value_of(op, [part], ty)
+        let (mut start, mut limit) = (vec![0; ty.rank()], ty.sizes().to_vec());
+        (start[dim], limit[dim]) = (range.start, range.end);
+        let slice = Op::Slice(Slice { start, limit, strides: vec![1; ty.rank()] });
+        self.at().value_of(slice, [part], with_size(&ty, dim, range.len()))
     }
 
     /// Combines summands that the devices along `axes` hold. If the wanted tiling divides the sum along these

@@ -1,11 +1,10 @@
-//! Elements of divided dimensions that devices exchange before an operation, so that the dimensions are not
-//! gathered: those that windows reach beyond the device's part, and whole parts of reversed dimensions.
+//! What devices exchange before an operation, so that its divided dimensions are not gathered: the elements
+//! that windows reach beyond the device's part, and whole parts of reversed dimensions.
 
 use farcall_ir::module::Inst;
-use farcall_ir::op::{Op, Slice};
+use farcall_ir::op::Op;
 use farcall_ir::{Literal, TensorType, ValueId};
 
-use super::device::with_size;
 use super::{Emitted, Emitter};
 use crate::choose::{Division, exchanges};
 use crate::grid::SubAxis;
@@ -18,7 +17,7 @@ enum Side {
     After,
 }
 
-/// What an operation reads beyond the edges of a tensor.
+/// The elements that an operation reads beyond the edges of a tensor.
 #[derive(Clone, Copy)]
 enum Beyond {
     Nothing,
@@ -38,20 +37,19 @@ impl Emitter<'_> {
         division: &Division,
         operands: &mut [ValueId],
     ) -> Emitted<()> {
-        for i in 0..rule.operands.min(operands.len()) {
+        for i in 0..rule.operands {
             let tiling = &division.tilings[i];
-            let beyond = match inst.op() {
-                Op::ReduceWindow(_) => operands.get(rule.operands / 2 + i).copied().map(Beyond::Value),
-                Op::Pad(_) => operands.get(1).copied().map(Beyond::Value),
-                Op::Convolution(_) => Some(Beyond::Zeros),
-                _ => None,
-            };
-            let beyond = beyond.unwrap_or(Beyond::Nothing);
             for (dim, exchange) in exchanges(&rule.tensors[i], rule, tiling) {
                 let axes = &tiling.dims[dim];
                 operands[i] = match exchange {
                     Exchange::None => continue,
                     Exchange::Windows(windows) => {
+                        let beyond = match inst.op() {
+                            Op::ReduceWindow(_) => Beyond::Value(operands[rule.operands / 2 + i]),
+                            Op::Pad(_) => Beyond::Value(operands[1]),
+                            Op::Convolution(_) => Beyond::Zeros,
+                            _ => Beyond::Nothing,
+                        };
                         let part = self.with_edge(operands[i], dim, types[i].sizes()[dim], axes, beyond)?;
                         self.with_halo(part, dim, axes, windows, beyond)?
                     }
@@ -61,8 +59,7 @@ impl Emitter<'_> {
                             group.iter().copied().zip(group.iter().rev().copied()).collect()
                         };
                         let pairs: Vec<(usize, usize)> = groups.iter().flat_map(opposite).collect();
-                        let ty = self.func.tensor(operands[i]).expect("parts are tensors").clone();
-                        self.permuted(operands[i], &pairs, &ty)?
+                        self.permuted(operands[i], &pairs)?
                     }
                 };
             }
@@ -70,8 +67,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Replaces the padding of a part by what is beyond the edge of the tensor, which has `size` elements. If
-    /// the operation reads nothing there, the padding stays.
+    /// Replaces the padding of a part by the elements beyond the edge of the tensor, whose dimension has `size`
+    /// elements. If the operation reads nothing there, the padding stays.
     fn with_edge(
         &mut self,
         part: ValueId,
@@ -80,7 +77,7 @@ impl Emitter<'_> {
         axes: &[SubAxis],
         beyond: Beyond,
     ) -> Emitted<ValueId> {
-        let ty = self.func.tensor(part).expect("parts are tensors").clone();
+        let ty = self.type_of_part(part).clone();
         if size == ty.sizes()[dim] * self.program.grid.parts(axes) {
             return Ok(part);
         }
@@ -104,7 +101,7 @@ impl Emitter<'_> {
         windows: Windows,
         beyond: Beyond,
     ) -> Emitted<ValueId> {
-        let size = self.func.tensor(part).expect("parts are tensors").sizes()[dim];
+        let size = self.type_of_part(part).sizes()[dim];
         let mut pieces = Vec::new();
         if let Ok(count @ 1..) = usize::try_from(windows.before) {
             pieces.push(self.neighbors(part, dim, axes, count, Side::Before, beyond)?);
@@ -124,18 +121,6 @@ impl Emitter<'_> {
         }
     }
 
-    /// Returns a range of elements along a dimension.
-    fn section(&mut self, part: ValueId, dim: usize, range: std::ops::Range<usize>) -> Emitted<ValueId> {
-        let ty = self.func.tensor(part).expect("parts are tensors").clone();
-        if range == (0..ty.sizes()[dim]) {
-            return Ok(part);
-        }
-        let (mut start, mut limit) = (vec![0; ty.rank()], ty.sizes().to_vec());
-        (start[dim], limit[dim]) = (range.start, range.end);
-        let slice = Op::Slice(Slice { start, limit, strides: vec![1; ty.rank()] });
-        self.at().value_of(slice, [part], with_size(&ty, dim, range.len()))
-    }
-
     /// Returns the elements next to a part, from the neighbor on a side.
     fn neighbors(
         &mut self,
@@ -147,8 +132,7 @@ impl Emitter<'_> {
         beyond: Beyond,
     ) -> Emitted<ValueId> {
         let grid = self.program.grid;
-        let ty = self.func.tensor(part).expect("parts are tensors").clone();
-        let size = ty.sizes()[dim];
+        let size = self.type_of_part(part).sizes()[dim];
         let sent = match side {
             Side::Before => size - count..size,
             Side::After => 0..count,
@@ -159,15 +143,15 @@ impl Emitter<'_> {
             Side::Before => (pair[0], pair[1]),
             Side::After => (pair[1], pair[0]),
         });
-        let of_piece = with_size(&ty, dim, count);
         // At the edge, a device receives zeros.
-        let received = self.permuted(sent, &neighbors.collect::<Vec<_>>(), &of_piece)?;
+        let received = self.permuted(sent, &neighbors.collect::<Vec<_>>())?;
         let Beyond::Value(value) = beyond else { return Ok(received) };
         let edge = if side == Side::Before { 0 } else { grid.parts(axes) - 1 };
         let at = self.coordinate(axes)?;
         let is_edge = self.equals(at, edge)?;
-        let value = self.splat(value, of_piece.clone())?;
-        self.at().value_of(Op::Select, [is_edge, value, received], of_piece)
+        let ty = self.type_of_part(received).clone();
+        let value = self.splat(value, ty.clone())?;
+        self.at().value_of(Op::Select, [is_edge, value, received], ty)
     }
 }
 

@@ -170,6 +170,11 @@ impl<'p> Emitter<'p> {
         self.program.func.tensor(value).expect("values of the middle form are tensors")
     }
 
+    /// Returns the type of a value of the device's program.
+    fn type_of_part(&self, part: ValueId) -> &TensorType {
+        self.func.tensor(part).expect("parts are tensors")
+    }
+
     /// Returns the first part of a value, and its tiling.
     fn first_part(&self, value: ValueId) -> (Tiling, ValueId) {
         let mut scopes = self.scopes.iter().rev();
@@ -559,7 +564,7 @@ impl<'p> Emitter<'p> {
         axes: &[SubAxis],
         scalar: ValueId,
     ) -> Emitted<ValueId> {
-        let ty = self.func.tensor(part).expect("parts are tensors").clone();
+        let ty = self.type_of_part(part).clone();
         let indices = self.indices(dim, ty.sizes(), axes)?;
         let size = self.number(size, DType::S64)?;
         let size = self.splat(size, TensorType::new(DType::S64, ty.sizes().to_vec()))?;

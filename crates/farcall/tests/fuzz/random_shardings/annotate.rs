@@ -228,7 +228,7 @@ impl Annotator {
                 _ => dims[d].axes.push(axis),
             }
         }
-        // They are in the order of the mesh.
+        // Replicated axes are in the order of the mesh.
         let place = |axis: &AxisRef| (self.axes.iter().position(|(name, _)| *name == axis.name), axis.part);
         replicated.sort_by_key(place);
         for dim in &mut dims {
