@@ -9,6 +9,7 @@
 //! - [`grid`] names groups of devices by sub-axes, [`tiling`] the division of a tensor.
 //! - [`partitioner`] has the host's functions that divide custom calls.
 //! - `rule` describes how the dimensions of an operation's operands and results correspond.
+//! - `rotation` finds concatenations that rotate a value.
 //! - `propagate` gives every value a tiling.
 //! - `choose` decides how devices divide an operation, `reshard` how a tensor's tiling changes, and `emit`
 //!   writes the program of each device, with collectives.
@@ -30,6 +31,7 @@ pub mod partitioner;
 mod propagate;
 pub mod report;
 mod reshard;
+mod rotation;
 mod rule;
 pub mod tiling;
 

@@ -21,6 +21,7 @@ use crate::grid::{DeviceGrid, SubAxis};
 use crate::manual::Border;
 use crate::partitioner::{self, Partitioner, ShardedCall, ShardedTensor};
 use crate::report::ShardingSource;
+use crate::rotation::Rotation;
 use crate::rule::{CallRules, Factor, Rule, TensorFactors, rule};
 use crate::tiling::Tiling;
 
@@ -117,7 +118,10 @@ impl Shardings {
                     steps.push(Step::border(self, (*whole, *part), border.manual_dims(i), inst));
                 }
             }
-            None if !is_control(inst.op()) => steps.push(Step::of(self, inst, program)),
+            None if !is_control(inst.op()) => {
+                steps.push(Step::of(self, inst, program));
+                steps.extend(Step::rotation(self, inst));
+            }
             None => {}
         });
         for (i, (value, stated)) in func.body().returned().iter().zip(results).enumerate() {
@@ -363,6 +367,16 @@ impl Step {
             group.requested = (group.values == 1).then(|| group.tiling.clone());
         }
         Step { rule, partitioned, manual: None, groups, source }
+    }
+
+    /// The source and the result of a rotation.
+    fn rotation(shardings: &Shardings, inst: Inst<'_>) -> Option<Step> {
+        let rotation = Rotation::of(inst)?;
+        let groups: Vec<usize> =
+            [rotation.source, inst.results()[0]].map(|value| shardings.group_index(value)).to_vec();
+        let rule = rotation.rule(&shardings.groups[groups[0]].sizes);
+        let source = ShardingSource::Operation(inst.op().name(), inst.span());
+        Some(Step { rule, partitioned: None, manual: None, groups, source })
     }
 
     /// Two groups of values of one shape.

@@ -1251,6 +1251,40 @@ fn windows_over_divided_dimensions() {
     );
 }
 
+/// Two slices that are joined in the other order are a rotation: devices permute what crosses the borders of
+/// their parts, and nobody computes the slices. The second rotation is as long as two parts.
+#[test]
+fn rotations_of_divided_dimensions() {
+    check(
+        r#"
+        sdy.mesh @mesh = <["x"=4]>
+        func.func @main(%x: tensor<12x2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) -> (tensor<12x2xf32>, tensor<12x2xf32>) {
+          %0 = stablehlo.slice %x [11:12, 0:2] : (tensor<12x2xf32>) -> tensor<1x2xf32>
+          %1 = stablehlo.slice %x [0:11, 0:2] : (tensor<12x2xf32>) -> tensor<11x2xf32>
+          %2 = stablehlo.concatenate %0, %1, dim = 0 : (tensor<1x2xf32>, tensor<11x2xf32>) -> tensor<12x2xf32>
+          %3 = stablehlo.slice %2 [6:12, 0:2] : (tensor<12x2xf32>) -> tensor<6x2xf32>
+          %4 = stablehlo.slice %2 [0:6, 0:2] : (tensor<12x2xf32>) -> tensor<6x2xf32>
+          %5 = stablehlo.concatenate %3, %4, dim = 0 : (tensor<6x2xf32>, tensor<6x2xf32>) -> tensor<12x2xf32>
+          return %2, %5 : tensor<12x2xf32>, tensor<12x2xf32>
+        }"#,
+        expect![[r#"
+            [{"x"}, {}] -> [{"x"}, {}], [{"x"}, {}]
+            collective_permute 8 bytes, for stablehlo.concatenate
+            collective_permute 24 bytes, for stablehlo.concatenate
+            module attributes {mhlo.num_partitions = 4 : i32} {
+              func.func public @main(%arg0: tensor<3x2xf32>) -> (tensor<3x2xf32>, tensor<3x2xf32>) {
+                %0 = stablehlo.slice %arg0 [2:3, 0:2] : (tensor<3x2xf32>) -> tensor<1x2xf32>
+                %1 = "stablehlo.collective_permute"(%0) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, source_target_pairs = dense<[[3, 0], [0, 1], [1, 2], [2, 3]]> : tensor<4x2xi64>}> : (tensor<1x2xf32>) -> tensor<1x2xf32>
+                %2 = stablehlo.slice %arg0 [0:2, 0:2] : (tensor<3x2xf32>) -> tensor<2x2xf32>
+                %3 = stablehlo.concatenate %1, %2, dim = 0 : (tensor<1x2xf32>, tensor<2x2xf32>) -> tensor<3x2xf32>
+                %4 = "stablehlo.collective_permute"(%3) <{channel_handle = #stablehlo.channel_handle<handle = 2, type = 1>, source_target_pairs = dense<[[2, 0], [3, 1], [0, 2], [1, 3]]> : tensor<4x2xi64>}> : (tensor<3x2xf32>) -> tensor<3x2xf32>
+                return %3, %4 : tensor<3x2xf32>, tensor<3x2xf32>
+              }
+            }
+        "#]],
+    );
+}
+
 /// Shifts, strides and reversed dimensions: devices exchange borders or whole parts, and gather nothing.
 #[test]
 fn shifts_of_divided_dimensions() {

@@ -1,13 +1,14 @@
 //! What devices exchange before an operation, so that its divided dimensions are not gathered: the elements
-//! that windows reach beyond the device's part, and whole parts of reversed dimensions.
+//! that windows reach beyond the device's part, whole parts of reversed dimensions, and rotated parts.
 
 use farcall_ir::module::Inst;
 use farcall_ir::op::Op;
 use farcall_ir::{Literal, TensorType, ValueId};
 
-use super::{Emitted, Emitter};
+use super::{Emitted, Emitter, Program};
 use crate::choose::{Division, exchanges};
 use crate::grid::SubAxis;
+use crate::rotation::{Rotation, Rotations};
 use crate::rule::{Exchange, Rule, Windows};
 
 /// The side of a part on which its neighbor is.
@@ -115,10 +116,44 @@ impl Emitter<'_> {
         if let Ok(count @ 1..) = usize::try_from(windows.after) {
             pieces.push(self.neighbors(part, dim, axes, count, Side::After, beyond)?);
         }
+        self.joined(pieces, dim)
+    }
+
+    fn joined(&mut self, pieces: Vec<ValueId>, dim: usize) -> Emitted<ValueId> {
         match pieces[..] {
             [piece] => Ok(piece),
             _ => self.at().value(Op::Concatenate { dim }, pieces),
         }
+    }
+
+    /// Emits the device's part of a rotation, whose elements come from at most two devices.
+    pub(super) fn rotate(&mut self, inst: Inst<'_>, rotation: Rotation) -> Emitted<()> {
+        let Rotation { source, dim, first } = rotation;
+        let result = inst.results()[0];
+        let tiling = self.program.shardings.of(result).tiling.clone();
+        let part = self.part(source, &tiling)?;
+        let size = self.type_of_part(part).sizes()[dim];
+        let groups = self.program.grid.groups(&tiling.dims[dim]);
+        let (distance, start) = (first / size, first % size);
+        let mut pieces = Vec::new();
+        for (range, distance) in [(start..size, distance), (0..start, distance + 1)] {
+            if range.is_empty() {
+                continue;
+            }
+            let mut piece = self.section(part, dim, range)?;
+            let pairs = groups.iter().flat_map(|group| {
+                let sender = |to: usize| group[(to + distance) % group.len()];
+                group.iter().enumerate().map(move |(to, device)| (sender(to), *device))
+            });
+            let pairs: Vec<(usize, usize)> = pairs.collect();
+            if pairs.iter().any(|(from, to)| from != to) {
+                piece = self.permuted(piece, &pairs)?;
+            }
+            pieces.push(piece);
+        }
+        let rotated = self.joined(pieces, dim)?;
+        self.hold(result, tiling, rotated);
+        Ok(())
     }
 
     /// Returns the elements next to a part, from the neighbor on a side.
@@ -153,6 +188,15 @@ impl Emitter<'_> {
         let value = self.splat(value, ty.clone())?;
         self.at().value_of(Op::Select, [is_edge, value, received], ty)
     }
+}
+
+/// Returns the rotations of a program along divided dimensions. Their parts have no padding.
+pub(super) fn rotations(program: &Program<'_>) -> Rotations {
+    Rotations::of(program.func, |inst, rotation| {
+        let axes = &program.shardings.of(inst.results()[0]).tiling.dims[rotation.dim];
+        let sizes = program.func.tensor(rotation.source).map_or(&[][..], TensorType::sizes);
+        !axes.is_empty() && sizes[rotation.dim].is_multiple_of(program.grid.parts(axes))
+    })
 }
 
 /// Changes an operation with windows along divided dimensions: the exchange has moved the elements, and

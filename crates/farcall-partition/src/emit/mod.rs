@@ -29,6 +29,7 @@ use crate::manual::Border;
 use crate::partitioner;
 use crate::propagate::{Shardings, even_prefix};
 use crate::report::{Movement, Report};
+use crate::rotation::Rotations;
 use crate::rule::{CallRules, Rule, combiner, rule};
 use crate::tiling::Tiling;
 
@@ -71,6 +72,7 @@ struct Emitter<'p> {
     scopes: Vec<Scope>,
     next_channel: i64,
     report: Report,
+    rotations: Rotations,
     /// Values that are only used as summands.
     wanted: summands::Wanted,
     /// Parts of values that the devices hold as summands along the wanted sub-axes, with their tilings.
@@ -96,6 +98,7 @@ impl<'p> Program<'p> {
         func.attrs.clone_from(&from.attrs);
         func.param_names.clone_from(&from.param_names);
         let mut emitter = Emitter {
+            rotations: exchange::rotations(&self),
             wanted: summands::wanted(&self),
             summands: FxHashMap::default(),
             program: self,
@@ -296,6 +299,12 @@ impl<'p> Emitter<'p> {
     /// Partitions an operation.
     fn operation(&mut self, inst: Inst<'p>) -> Emitted<()> {
         if self.passes_summands(inst) {
+            return Ok(());
+        }
+        if let Some(rotation) = self.rotations.get(inst) {
+            return self.rotate(inst, rotation);
+        }
+        if self.rotations.replace(inst) {
             return Ok(());
         }
         let shardings = self.program.shardings;

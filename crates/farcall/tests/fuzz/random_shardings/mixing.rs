@@ -35,7 +35,7 @@ pub(crate) fn program(seed: u64) -> Program {
     for i in 0..1 + r.below(3) {
         let (from, dims) = if r.one_in(2) { ("%l", [m, k]) } else { ("%p", [m, n]) };
         let (of, line, dim) = (ty(&dims), format!("%v{i}"), r.below(2));
-        let (line, to) = match r.below(7) {
+        let (line, to) = match r.below(8) {
             0 => {
                 let function = r.pick(&["add", "maximum", "minimum"]);
                 let to = ty(&dims[1 - dim..2 - dim]);
@@ -67,6 +67,19 @@ pub(crate) fn program(seed: u64) -> Program {
             5 => {
                 let to = ty(&[dims[0] * dims[1]]);
                 (format!("{line} = stablehlo.reshape {from} : ({of}) -> {to}"), to)
+            }
+            6 => {
+                // A rotation.
+                let (first, mut bounds) = (r.below(dims[dim] + 1), [dims.map(|size| [0, size]); 2]);
+                (bounds[0][dim][0], bounds[1][dim][1]) = (first, first);
+                let slices = bounds.map(|[[a, b], [c, d]]| format!("[{a}:{b}, {c}:{d}]"));
+                let types = bounds.map(|bounds| ty(&bounds.map(|[start, limit]| limit - start)));
+                let slice = |i: usize, name: &str| {
+                    format!("{name} = stablehlo.slice {from} {} : ({of}) -> {}", slices[i], types[i])
+                };
+                lines.extend([slice(0, &format!("%upper{i}")), slice(1, &format!("%lower{i}"))]);
+                let joined = format!("stablehlo.concatenate %upper{i}, %lower{i}, dim = {dim}");
+                (format!("{line} = {joined} : ({}, {}) -> {of}", types[0], types[1]), of)
             }
             _ => {
                 // Cumulative sums.
