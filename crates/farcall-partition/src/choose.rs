@@ -159,7 +159,7 @@ fn moved_bytes(
         };
         let from = if tensor < rule.operands { tilings[tensor] } else { &own };
         moved += reshard::moved_elements(grid, sizes, from, &steps) * element;
-        if tensor < rule.operands {
+        if tensor < rule.exchanged {
             moved += exchanged_elements(grid, &rule.tensors[tensor], rule, sizes, &division.tilings[tensor])
                 * element;
         }

@@ -1251,6 +1251,130 @@ fn windows_over_divided_dimensions() {
     );
 }
 
+/// The gradients of a convolution with strides, of grouped kernels and of a maximum over windows.
+#[test]
+fn gradients_of_windows() {
+    // For the image: zeros lie between the elements of the result's gradient.
+    check(
+        r#"
+        sdy.mesh @mesh = <["x"=2]>
+        func.func @main(%g: tensor<1x4x1xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}, {}]>}, %k: tensor<3x1x1xf32>)
+            -> tensor<1x8x1xf32> {
+          %0 = stablehlo.convolution(%g, %k) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f],
+            window = {pad = [[2, 1]], lhs_dilate = [2]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64}
+            : (tensor<1x4x1xf32>, tensor<3x1x1xf32>) -> tensor<1x8x1xf32>
+          return %0 : tensor<1x8x1xf32>
+        }"#,
+        expect![[r#"
+            [{}, {"x"}, {}], [{}, {}, {}] -> [{}, {"x"}, {}]
+            collective_permute 4 bytes, for stablehlo.convolution
+            module attributes {mhlo.num_partitions = 2 : i32} {
+              func.func public @main(%arg0: tensor<1x2x1xf32>, %arg1: tensor<3x1x1xf32>) -> tensor<1x4x1xf32> {
+                %0 = stablehlo.slice %arg0 [0:1, 1:2, 0:1] : (tensor<1x2x1xf32>) -> tensor<1x1x1xf32>
+                %1 = "stablehlo.collective_permute"(%0) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, source_target_pairs = dense<[[0, 1]]> : tensor<1x2xi64>}> : (tensor<1x1x1xf32>) -> tensor<1x1x1xf32>
+                %2 = stablehlo.concatenate %1, %arg0, dim = 1 : (tensor<1x1x1xf32>, tensor<1x2x1xf32>) -> tensor<1x3x1xf32>
+                %3 = stablehlo.convolution(%2, %arg1) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {pad = [[0, 1]], lhs_dilate = [2]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x3x1xf32>, tensor<3x1x1xf32>) -> tensor<1x4x1xf32>
+                return %3 : tensor<1x4x1xf32>
+              }
+            }
+        "#]],
+    );
+    // For the kernel: the gradient of the result is the window.
+    check(
+        r#"
+        sdy.mesh @mesh = <["x"=2]>
+        func.func @main(%x: tensor<1x8x1xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}, {}]>}, %g: tensor<1x4x1xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}, {}]>})
+            -> tensor<3x1x1xf32> {
+          %0 = stablehlo.convolution(%x, %g) dim_numbers = [f, 0, b]x[i, 0, o]->[0, b, f],
+            window = {pad = [[0, 1]], rhs_dilate = [2]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64}
+            : (tensor<1x8x1xf32>, tensor<1x4x1xf32>) -> tensor<3x1x1xf32>
+          return %0 : tensor<3x1x1xf32>
+        }"#,
+        expect![[r#"
+            [{}, {"x"}, {}], [{}, {"x"}, {}] -> [{}, {}, {}]
+            collective_permute 4 bytes, for stablehlo.convolution
+            all_reduce 12 bytes, for stablehlo.convolution
+            module attributes {mhlo.num_partitions = 2 : i32} {
+              func.func public @main(%arg0: tensor<1x4x1xf32>, %arg1: tensor<1x2x1xf32>) -> tensor<3x1x1xf32> {
+                %0 = stablehlo.slice %arg0 [0:1, 0:1, 0:1] : (tensor<1x4x1xf32>) -> tensor<1x1x1xf32>
+                %1 = "stablehlo.collective_permute"(%0) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, source_target_pairs = dense<[[1, 0]]> : tensor<1x2xi64>}> : (tensor<1x1x1xf32>) -> tensor<1x1x1xf32>
+                %2 = stablehlo.concatenate %arg0, %1, dim = 1 : (tensor<1x4x1xf32>, tensor<1x1x1xf32>) -> tensor<1x5x1xf32>
+                %3 = stablehlo.convolution(%2, %arg1) dim_numbers = [f, 0, b]x[i, 0, o]->[0, b, f], window = {rhs_dilate = [2]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x5x1xf32>, tensor<1x2x1xf32>) -> tensor<3x1x1xf32>
+                %4 = "stablehlo.all_reduce"(%3) <{channel_handle = #stablehlo.channel_handle<handle = 2, type = 1>, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, use_global_device_ids}> ({
+                ^bb0(%arg2: tensor<f32>, %arg3: tensor<f32>):
+                  %5 = stablehlo.add %arg2, %arg3 : tensor<f32>
+                  stablehlo.return %5 : tensor<f32>
+                }) : (tensor<3x1x1xf32>) -> tensor<3x1x1xf32>
+                return %4 : tensor<3x1x1xf32>
+              }
+            }
+        "#]],
+    );
+    // For a grouped kernel: the batch of the image is summed.
+    check(
+        r#"
+        sdy.mesh @mesh = <["x"=2]>
+        func.func @main(%x: tensor<4x8x2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}, {}]>}, %g: tensor<4x6x2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}, {}]>})
+            -> tensor<3x1x2xf32> {
+          %0 = stablehlo.convolution(%x, %g) dim_numbers = [f, 0, b]x[i, 0, o]->[0, b, f],
+            window = {} {batch_group_count = 2 : i64, feature_group_count = 1 : i64}
+            : (tensor<4x8x2xf32>, tensor<4x6x2xf32>) -> tensor<3x1x2xf32>
+          return %0 : tensor<3x1x2xf32>
+        }"#,
+        expect![[r#"
+            [{"x"}, {}, {}], [{"x"}, {}, {}] -> [{}, {}, {}]
+            all_reduce 24 bytes, for stablehlo.convolution
+            module attributes {mhlo.num_partitions = 2 : i32} {
+              func.func public @main(%arg0: tensor<2x8x2xf32>, %arg1: tensor<2x6x2xf32>) -> tensor<3x1x2xf32> {
+                %0 = stablehlo.convolution(%arg0, %arg1) dim_numbers = [f, 0, b]x[i, 0, o]->[0, b, f], window = {} {batch_group_count = 2 : i64, feature_group_count = 1 : i64} : (tensor<2x8x2xf32>, tensor<2x6x2xf32>) -> tensor<3x1x2xf32>
+                %1 = "stablehlo.all_reduce"(%0) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, use_global_device_ids}> ({
+                ^bb0(%arg2: tensor<f32>, %arg3: tensor<f32>):
+                  %2 = stablehlo.add %arg2, %arg3 : tensor<f32>
+                  stablehlo.return %2 : tensor<f32>
+                }) : (tensor<3x1x2xf32>) -> tensor<3x1x2xf32>
+                return %1 : tensor<3x1x2xf32>
+              }
+            }
+        "#]],
+    );
+    check(
+        r#"
+        sdy.mesh @mesh = <["x"=2]>
+        func.func @main(%x: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}, %g: tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>})
+            -> tensor<8xf32> {
+          %zero = stablehlo.constant dense<0.0> : tensor<f32>
+          %0 = "stablehlo.select_and_scatter"(%x, %g, %zero) <{window_dimensions = array<i64: 2>, window_strides = array<i64: 2>}> ({
+          ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+            %1 = stablehlo.compare GE, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+            stablehlo.return %1 : tensor<i1>
+          }, {
+          ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+            %1 = stablehlo.add %a, %b : tensor<f32>
+            stablehlo.return %1 : tensor<f32>
+          }) : (tensor<8xf32>, tensor<4xf32>, tensor<f32>) -> tensor<8xf32>
+          return %0 : tensor<8xf32>
+        }"#,
+        expect![[r#"
+            [{"x"}], [{"x"}] -> [{"x"}]
+            module attributes {mhlo.num_partitions = 2 : i32} {
+              func.func public @main(%arg0: tensor<4xf32>, %arg1: tensor<2xf32>) -> tensor<4xf32> {
+                %cst = stablehlo.constant dense<0.000000e+00> : tensor<f32>
+                %0 = "stablehlo.select_and_scatter"(%arg0, %arg1, %cst) <{window_dimensions = array<i64: 2>, window_strides = array<i64: 2>}> ({
+                ^bb0(%arg2: tensor<f32>, %arg3: tensor<f32>):
+                  %1 = stablehlo.compare GE, %arg2, %arg3 : (tensor<f32>, tensor<f32>) -> tensor<i1>
+                  stablehlo.return %1 : tensor<i1>
+                }, {
+                ^bb0(%arg2: tensor<f32>, %arg3: tensor<f32>):
+                  %1 = stablehlo.add %arg2, %arg3 : tensor<f32>
+                  stablehlo.return %1 : tensor<f32>
+                }) : (tensor<4xf32>, tensor<2xf32>, tensor<f32>) -> tensor<4xf32>
+                return %0 : tensor<4xf32>
+              }
+            }
+        "#]],
+    );
+}
+
 /// Two slices that are joined in the other order are a rotation: devices permute what crosses the borders of
 /// their parts, and nobody computes the slices. The second rotation is as long as two parts.
 #[test]

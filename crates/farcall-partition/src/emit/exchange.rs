@@ -38,7 +38,7 @@ impl Emitter<'_> {
         division: &Division,
         operands: &mut [ValueId],
     ) -> Emitted<()> {
-        for i in 0..rule.operands {
+        for i in 0..rule.exchanged {
             let tiling = &division.tilings[i];
             for (dim, exchange) in exchanges(&rule.tensors[i], rule, tiling) {
                 let axes = &tiling.dims[dim];
@@ -209,14 +209,14 @@ pub(super) fn local_windows(op: Op, rule: &Rule, division: &Division, parts: &[T
     });
     match op {
         Op::Convolution(mut op) => {
-            for (dim, _) in windowed {
+            for (dim, windows) in windowed {
                 let spatial = op.dims.input_spatial.iter().position(|d| *d == dim);
-                spatial.into_iter().for_each(|i| op.padding[i] = (0, 0));
+                spatial.into_iter().for_each(|i| op.padding[i] = windows.padding);
             }
             Op::Convolution(op)
         }
         Op::ReduceWindow(mut op) => {
-            windowed.for_each(|(dim, _)| op.padding[dim] = (0, 0));
+            windowed.for_each(|(dim, windows)| op.padding[dim] = windows.padding);
             Op::ReduceWindow(op)
         }
         Op::Pad(mut op) => {

@@ -3,7 +3,7 @@
 use farcall_ir::dims::others;
 use farcall_ir::op::{Binary, Convolution, DotGeneral};
 
-use super::{Call, Rule, Windows, reach};
+use super::{Call, Rule, WindowShape, Windows, reach};
 
 pub(super) fn product(rule: &mut Rule, call: &Call<'_>, op: &DotGeneral) {
     let (lhs, rhs) = (call.operands[0], call.operands[1]);
@@ -28,22 +28,36 @@ pub(super) fn product(rule: &mut Rule, call: &Call<'_>, op: &DotGeneral) {
 pub(super) fn convolution(rule: &mut Rule, call: &Call<'_>, op: &Convolution) {
     let dims = &op.dims;
     let (image, kernels) = (call.operands[0], call.operands[1]);
-    if op.batch_group_count != 1 {
-        return;
+    // Groups connect the batch with the result's features.
+    if op.batch_group_count == 1 {
+        rule.factor(image[dims.input_batch], &[(0, dims.input_batch), (2, dims.output_batch)]);
     }
-    rule.factor(image[dims.input_batch], &[(0, dims.input_batch), (2, dims.output_batch)]);
+    rule.exchanged = 1;
     for (i, (from, to)) in dims.input_spatial.iter().zip(&dims.output_spatial).enumerate() {
-        let sizes = (image[*from], call.results[0][*to]);
-        if op.lhs_dilation[i] == 1
-            && let Some(reach) = reach(kernels[dims.kernel_spatial[i]], op.rhs_dilation[i])
+        let kernel = dims.kernel_spatial[i];
+        let [image, window, result] = [image[*from], kernels[kernel], call.results[0][*to]];
+        let (stride, dilation, low) = (op.strides[i], op.lhs_dilation[i], op.padding[i].0);
+        if window <= result {
+            if let Some(reach) = reach(window, op.rhs_dilation[i]) {
+                let windows = Windows::new((image, result), WindowShape { reach, stride, dilation, low });
+                rule.windows(&[(0, *from), (2, *to)], windows);
+            }
+        } else if dilation == 1
+            && has_sums(call)
+            && let Some(reach) = reach(result, stride)
         {
-            let windows = Windows::new(sizes, reach, op.strides[i], op.padding[i].0);
-            rule.windows(&[(0, *from), (2, *to)], windows);
+            // The gradient of a kernel: a sum over a large window. Each of its elements meets as many elements
+            // of the image as the result has.
+            let shape = WindowShape { reach, stride: op.rhs_dilation[i], dilation, low };
+            let windows = Windows::new((image, window), shape);
+            rule.reduced_windows(&[(0, *from), (1, kernel)], windows, Binary::Add);
         }
     }
     if op.feature_group_count == 1 {
         let features = dims.kernel_output_feature;
-        rule.factor(kernels[features], &[(1, features), (2, dims.output_feature)]);
+        if op.batch_group_count == 1 {
+            rule.factor(kernels[features], &[(1, features), (2, dims.output_feature)]);
+        }
         if has_sums(call) {
             let features = dims.kernel_input_feature;
             rule.reduced(kernels[features], &[(0, dims.input_feature), (1, features)], Binary::Add);

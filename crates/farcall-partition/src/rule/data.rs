@@ -2,7 +2,7 @@
 
 use farcall_ir::op::{Pad, Slice};
 
-use super::{Call, Exchange, Place, Rule, Windows};
+use super::{Call, Exchange, Place, Rule, WindowShape, Windows};
 
 pub(super) fn bitcast(rule: &mut Rule, call: &Call<'_>) {
     // The tensor of the smaller elements may have one more dimension.
@@ -38,7 +38,8 @@ pub(super) fn reverse(rule: &mut Rule, call: &Call<'_>, dims: &[usize]) {
 pub(super) fn slice(rule: &mut Rule, call: &Call<'_>, op: &Slice) {
     for (d, sizes) in call.dims() {
         if let Ok(start) = i64::try_from(op.start[d]) {
-            rule.windows(&[(0, d), (1, d)], Windows::new(sizes, 1, op.strides[d], -start));
+            let shape = WindowShape { reach: 1, stride: op.strides[d], dilation: 1, low: -start };
+            rule.windows(&[(0, d), (1, d)], Windows::new(sizes, shape));
         }
     }
 }
@@ -46,7 +47,8 @@ pub(super) fn slice(rule: &mut Rule, call: &Call<'_>, op: &Slice) {
 pub(super) fn pad(rule: &mut Rule, call: &Call<'_>, op: &Pad) {
     for (d, sizes) in call.dims() {
         if op.interior[d] == 0 {
-            rule.windows(&[(0, d), (2, d)], Windows::new(sizes, 1, 1, op.low[d]));
+            let shape = WindowShape { reach: 1, stride: 1, dilation: 1, low: op.low[d] };
+            rule.windows(&[(0, d), (2, d)], Windows::new(sizes, shape));
         }
     }
 }

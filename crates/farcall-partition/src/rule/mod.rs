@@ -39,6 +39,8 @@ pub(crate) struct Rule {
     pub(crate) tensors: Vec<TensorFactors>,
     /// Number of operands among `tensors`.
     pub(crate) operands: usize,
+    /// Number of operands, the first ones, of which devices exchange elements.
+    pub(crate) exchanged: usize,
     /// Operands that hold the index at which the device's part of a factor begins.
     pub(crate) offsets: Vec<(usize, FactorId)>,
     /// True if each result element depends on the elements at the same index only, so that propagation
@@ -72,7 +74,8 @@ pub(crate) enum Exchange {
     Reverse,
 }
 
-/// Windows over a dimension of an operand, one for each index of the result's dimension.
+/// Windows over a dimension of an operand, one for each index of the result's dimension. (In gradients of
+/// convolutions, the window's dimension has that role.)
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Windows {
     /// Size of the operand's dimension.
@@ -81,28 +84,68 @@ pub(crate) struct Windows {
     to: usize,
     /// Distance of neighboring windows.
     pub(crate) stride: usize,
+    /// Distance of the operand's elements, between which are zeros or initial values.
+    dilation: usize,
     /// Number of elements before a part that its windows reach. If it is negative, the windows do not reach
     /// that many first elements of the part.
     pub(crate) before: i64,
     /// The same for elements after a part.
     pub(crate) after: i64,
+    /// Padding of a part and the elements around it, which windows between dilated elements need.
+    pub(crate) padding: (i64, i64),
+}
+
+/// Shape of windows along a dimension.
+#[derive(Clone, Copy)]
+struct WindowShape {
+    /// Number of elements from the first one to the last one of a window.
+    reach: usize,
+    stride: usize,
+    dilation: usize,
+    /// Number of elements of padding before the dimension.
+    low: i64,
 }
 
 impl Windows {
-    /// Returns windows that reach over `reach` elements, of which the first one begins `low` elements before
-    /// the dimension. Returns `None` for a dimension that cannot be divided.
-    fn new((from, to): (usize, usize), reach: usize, stride: usize, low: i64) -> Option<Windows> {
-        let after = i64::try_from(reach).ok()?.checked_sub(i64::try_from(stride).ok()?)?.checked_sub(low)?;
-        (from > 0 && to > 0 && stride > 0).then_some(Windows { from, to, stride, before: low, after })
+    /// Returns windows over a dimension of `from` elements, for a result's dimension of `to` elements. Returns
+    /// `None` for a dimension that cannot be divided.
+    fn new((from, to): (usize, usize), shape: WindowShape) -> Option<Windows> {
+        let number = |n: usize| i64::try_from(n).ok();
+        let (reach, stride) = (number(shape.reach)?, number(shape.stride)?);
+        let (dilation, low) = (number(shape.dilation)?, shape.low);
+        if from == 0 || to == 0 || stride < 1 || dilation < 1 {
+            return None;
+        }
+        // Number of dilated elements that the last window of a part reaches over the part's end.
+        let high = reach.checked_sub(stride)?.checked_sub(low)?;
+        let (before, after) = (low.div_euclid(dilation), (high.checked_sub(1)?).div_euclid(dilation) + 1);
+        let start = low - before * dilation;
+        // All dilated elements behind the last one that the windows reach, and those behind the last element.
+        let end = high - ((after - 1) * dilation + 1);
+        Some(Windows {
+            from,
+            to,
+            stride: shape.stride,
+            dilation: shape.dilation,
+            before,
+            after,
+            padding: (start, end),
+        })
     }
 
     /// Returns true if the windows of each of `parts` parts of the result begin in the same place of the
     /// operand's part, and reach no further than the neighboring parts. Each part has an element.
     fn fit(self, parts: usize) -> bool {
         let (from, to) = (self.from.div_ceil(parts), self.to.div_ceil(parts));
-        to.checked_mul(self.stride) == Some(from)
+        to.checked_mul(self.stride) == from.checked_mul(self.dilation)
             && (parts - 1) * to < self.to
             && [self.before, self.after].iter().all(|n| n.unsigned_abs() <= from as u64)
+            && from as i64 + self.before + self.after > 0
+    }
+
+    /// Returns true if no part has padding.
+    fn is_even(self, parts: usize) -> bool {
+        self.from.is_multiple_of(parts) && self.to.is_multiple_of(parts)
     }
 
     /// Returns the number of elements from neighbors.
@@ -120,7 +163,10 @@ impl Factor {
     /// Returns true if the factor can be divided into this number of parts.
     pub(crate) fn fits(self, parts: usize) -> bool {
         match self.exchange {
-            Exchange::Windows(windows) => windows.fit(parts),
+            // Padding of a window could meet infinite elements of the operand.
+            Exchange::Windows(windows) => {
+                windows.fit(parts) && (self.combine.is_none() || windows.is_even(parts))
+            }
             Exchange::None | Exchange::Reverse => self.can_be_uneven || self.size.is_multiple_of(parts),
         }
     }
@@ -136,7 +182,7 @@ impl Rule {
         let mut tensors = dims(inst.own_operands());
         let operands = tensors.len();
         tensors.extend(dims(inst.results()));
-        Rule { tensors, operands, ..Rule::default() }
+        Rule { tensors, operands, exchanged: operands, ..Rule::default() }
     }
 
     /// Returns the rule of an operation that returns a tensor of these sizes unchanged.
@@ -198,11 +244,19 @@ impl Rule {
         match windows {
             None => {}
             // Each window has the element at the same index.
-            Some(Windows { from, to, stride: 1, before: 0, after: 0 }) if from == to => {
+            Some(Windows { from, to, stride: 1, dilation: 1, before: 0, after: 0, .. }) if from == to => {
                 self.factor(from, places);
             }
             Some(windows) => self.exchanged(windows.from, places, Exchange::Windows(windows)),
         }
+    }
+
+    /// Adds a reduced factor for dimensions of operands, which windows connect; no factor if they cannot be
+    /// divided.
+    fn reduced_windows(&mut self, places: &[Place], windows: Option<Windows>, combine: Binary) {
+        let factors = self.factors.len();
+        self.windows(places, windows);
+        self.factors[factors..].iter_mut().for_each(|factor| factor.combine = Some(combine));
     }
 
     /// Adds a reduced factor for these dimensions.

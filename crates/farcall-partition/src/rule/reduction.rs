@@ -3,7 +3,7 @@
 use farcall_ir::op::{Binary, Op, ReduceWindow, SelectAndScatter};
 use farcall_ir::{Region, reducer};
 
-use super::{Call, Rule, Windows, reach};
+use super::{Call, Rule, WindowShape, Windows, reach};
 use crate::local;
 
 pub(super) fn reduce(rule: &mut Rule, call: &Call<'_>, dims: &[usize]) {
@@ -25,20 +25,21 @@ pub(super) fn reduce(rule: &mut Rule, call: &Call<'_>, dims: &[usize]) {
 pub(super) fn windows(rule: &mut Rule, call: &Call<'_>, op: &ReduceWindow) {
     let inputs = call.operands.len() / 2;
     for (d, sizes) in call.dims() {
-        if op.base_dilations[d] == 1
-            && let Some(reach) = reach(op.window[d], op.window_dilations[d])
-        {
-            let windows = Windows::new(sizes, reach, op.strides[d], op.padding[d].0);
+        if let Some(reach) = reach(op.window[d], op.window_dilations[d]) {
+            let (stride, dilation, low) = (op.strides[d], op.base_dilations[d], op.padding[d].0);
+            let windows = Windows::new(sizes, WindowShape { reach, stride, dilation, low });
             rule.windows(&call.places(0..inputs, d), windows);
         }
     }
 }
 
-/// Adds factors for dimensions along which windows have one element.
+/// Adds factors for dimensions along which windows neither overlap nor leave elements out.
 pub(super) fn select_and_scatter(rule: &mut Rule, call: &Call<'_>, op: &SelectAndScatter) {
     for (d, size) in call.operands[0].iter().enumerate() {
-        if op.window[d] == 1 && op.strides[d] == 1 && op.padding[d] == (0, 0) {
-            rule.factor(*size, &call.places(0..2, d));
+        let (reach, stride) = (op.window[d], op.strides[d]);
+        if reach == stride && op.padding[d] == (0, 0) {
+            let shape = WindowShape { reach, stride, dilation: 1, low: 0 };
+            rule.windows(&call.places(0..2, d), Windows::new((*size, call.operands[1][d]), shape));
         }
     }
 }
