@@ -16,8 +16,6 @@ from farcall._engine import Registry, register_type
 from farcall._handlers import NumberedCallbacks
 from farcall._jax_internals import Backend
 
-NAME = "farcall"
-
 #: Environment variable for the number of devices. Each device has its own queue of runs; all of them use the
 #: processors of this machine.
 NUM_DEVICES = "FARCALL_NUM_DEVICES"
@@ -28,23 +26,18 @@ _FORKED = (
 )
 
 
-def initialize() -> None:
-    """Registers the backend, which is the default only if `JAX_PLATFORMS` names it."""
-    Backend.add(NAME, _client)
-
-
-def _client() -> Any:
-    """Creates the backend."""
-    Backend.load(NAME, _farcall.__file__)
-    _prepare(os.getpid())
-    return Backend.client(NAME, {"num_devices": _num_devices()})
+def client(name: str) -> Any:
+    """Creates the client of the backend, which has this name."""
+    Backend.load(name, _farcall.__file__)
+    _prepare(name, os.getpid())
+    return Backend.client(name, {"num_devices": _num_devices()})
 
 
 @functools.cache
-def _prepare(process: int) -> None:
+def _prepare(name: str, process: int) -> None:
     """Prepares a process for the backend, once."""
     _share_registrations()
-    Backend.wrap_compile(_Compiler(process))
+    Backend.wrap_compile(_Compiler(name, process))
     # JAX's own functions for the end of the process are registered before, and called after this one.
     atexit.register(_finish)
 
@@ -90,10 +83,12 @@ class _Compiler:
     own.
 
     Args:
-      process: the number of the process in which JAX has created farcall's backend.
+      name: the name of farcall's backend.
+      process: the number of the process in which JAX has created the backend.
     """
 
-    def __init__(self, process: int) -> None:
+    def __init__(self, name: str, process: int) -> None:
+        self._name = name
         self._process = process
 
     def __call__(
@@ -108,7 +103,7 @@ class _Compiler:
         def compiled(functions: Sequence[Any]) -> Any:
             return compile_and_load(backend, module, executable_devices, options, functions)
 
-        if not Backend.is_of(backend, NAME):
+        if not Backend.is_of(backend, self._name):
             return compiled(host_callbacks)
         if os.getpid() != self._process:
             # jaxlib would wait for its threads.

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
-import jax.extend
 import numpy as np
 from jax.interpreters import mlir
 
@@ -207,15 +206,6 @@ class Internal:
 class Backend:
     """The parts of JAX and jaxlib that the backend `farcall` uses. `name` is the name of a backend. They are imported
     when they are needed, so that ops work with a JAX in which one of them has moved."""
-
-    @classmethod
-    def add(cls, name: str, factory: Callable[[], Any]) -> None:
-        """Adds a backend with a priority below that of every other one. An error of its factory is reported only
-        to users who ask for the backend."""
-        from jax._src import xla_bridge
-
-        quiet = name not in (jax.config.jax_platforms or "").split(",")
-        xla_bridge.register_backend_factory(name, factory, priority=-1, fail_quietly=quiet, experimental=False)
 
     @classmethod
     def load(cls, name: str, path: str) -> None:
