@@ -16,6 +16,9 @@ pub struct Cost {
     /// operations. An elementary function and a comparison count as one operation each. Moving elements and
     /// the work of handlers do not count.
     pub flops: u64,
+    /// The operations among [`Cost::flops`] that belong to products of matrices and convolutions, which take less
+    /// time each than others.
+    pub product_flops: u64,
 }
 
 /// Maximum number of operations for each result along one dimension of a window. (Kernels divide the
@@ -27,38 +30,60 @@ impl Plan {
     /// excluded.
     pub fn work(&self, thunk: &Thunk) -> Cost {
         let (inputs, results) = (types(&thunk.inputs), types(thunk.results()));
-        let flops = match &thunk.op {
+        let computed = match &thunk.op {
             ThunkOp::Compute(compute) => computed(compute, &inputs, &results),
-            ThunkOp::Reference(id) => {
-                self.parts.references[id.index()].op().map_or(0, |op| flops(op, 1, &inputs, &results))
-            }
+            ThunkOp::Reference(id) => self.parts.references[id.index()]
+                .op()
+                .map_or(Flops::default(), |op| Flops::of(op, 1, &inputs, &results)),
             ThunkOp::Copy
             | ThunkOp::While
             | ThunkOp::Case
             | ThunkOp::CustomCall(_)
             | ThunkOp::Collective(_)
-            | ThunkOp::DeviceNumber(_) => 0,
+            | ThunkOp::DeviceNumber(_) => Flops::default(),
         };
         let all = thunk.inputs.iter().chain(thunk.results());
         let bytes = match &thunk.op {
             ThunkOp::While | ThunkOp::Case => 0,
             _ => all.fold(0u64, |sum, b| sum.saturating_add(b.slice.size as u64)),
         };
-        Cost { bytes, flops }
+        Cost { bytes, flops: computed.all, product_flops: computed.of_products }
     }
 }
 
-fn computed(compute: &Compute, inputs: &[&TensorType], results: &[&TensorType]) -> u64 {
+/// Numbers of operations on numbers.
+#[derive(Clone, Copy, Default)]
+struct Flops {
+    all: u64,
+    of_products: u64,
+}
+
+impl Flops {
+    fn of(op: &Op, applied: u64, inputs: &[&TensorType], results: &[&TensorType]) -> Flops {
+        let all = flops(op, applied, inputs, results);
+        let is_product = matches!(op, Op::DotGeneral(_) | Op::Convolution(_) | Op::DynamicConvolution(_));
+        Flops { all, of_products: if is_product { all } else { 0 } }
+    }
+
+    fn plus(self, other: Flops) -> Flops {
+        Flops {
+            all: self.all.saturating_add(other.all),
+            of_products: self.of_products.saturating_add(other.of_products),
+        }
+    }
+}
+
+fn computed(compute: &Compute, inputs: &[&TensorType], results: &[&TensorType]) -> Flops {
     // A fusion applies its operations to whole tensors; all other operations apply their regions to elements.
     if let (Op::Form(FormOp::Fusion), [body]) = (&compute.op, compute.bodies.as_slice()) {
         let each = body.insts.iter().map(|inst| {
             let operands: Option<Vec<&TensorType>> = inst.operands.iter().map(|x| body.ty(*x)).collect();
-            flops(&inst.op, 1, &operands.unwrap_or_default(), &[&inst.ty])
+            Flops::of(&inst.op, 1, &operands.unwrap_or_default(), &[&inst.ty])
         });
-        return each.fold(0, u64::saturating_add);
+        return each.fold(Flops::default(), Flops::plus);
     }
     let applied = compute.bodies.first().map_or(1, |body| body.insts.len() as u64);
-    flops(&compute.op, applied, inputs, results)
+    Flops::of(&compute.op, applied, inputs, results)
 }
 
 /// Counts the operations on numbers that an operation of the program needs. `applied` is the number of
