@@ -7,6 +7,7 @@ use std::thread::{self, JoinHandle};
 use farcall_ffi::unwind::{Payload, catch, discard};
 
 use super::Device;
+use crate::interface::pool::poll;
 
 type Task = Box<dyn FnOnce() + Send>;
 
@@ -31,6 +32,20 @@ pub struct Pending<T> {
     outcome: Receiver<Result<T, Payload>>,
 }
 
+/// Returns the next item of work; `None` once the stream ends. A caller that waits for a result often has more
+/// work, so the thread polls for a while before it sleeps.
+fn next(work: &Receiver<Task>) -> Option<Task> {
+    let mut received = Err(TryRecvError::Empty);
+    poll(|| {
+        received = work.try_recv();
+        !matches!(received, Err(TryRecvError::Empty))
+    });
+    match received {
+        Err(TryRecvError::Empty) => work.recv().ok(),
+        received => received.ok(),
+    }
+}
+
 impl DeviceStream {
     /// Creates a stream without work.
     ///
@@ -38,7 +53,11 @@ impl DeviceStream {
     /// If the system cannot create a thread for the stream.
     pub fn new(device: Device) -> io::Result<DeviceStream> {
         let (queue, work) = mpsc::channel::<Task>();
-        let run = move || work.into_iter().for_each(|task| task());
+        let run = move || {
+            while let Some(task) = next(&work) {
+                task();
+            }
+        };
         let worker = thread::Builder::new().name(format!("farcall-stream-{device}")).spawn(run)?;
         Ok(DeviceStream { device, queue: Some(queue), worker: Some(worker) })
     }

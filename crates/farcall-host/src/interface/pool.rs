@@ -367,7 +367,7 @@ impl SharedWork {
 }
 
 /// Polls a condition for a while, and returns its last value.
-fn poll(is_there: impl Fn() -> bool) -> bool {
+pub(crate) fn poll(mut is_there: impl FnMut() -> bool) -> bool {
     const POLLS_PER_CLOCK_READ: usize = 64;
     let mut start = None;
     loop {
