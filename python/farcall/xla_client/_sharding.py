@@ -200,10 +200,22 @@ class HloSharding:
         return str(self._sharding)
 
     def __eq__(self, other: Any) -> bool:
-        return isinstance(other, HloSharding) and repr(self) == repr(other)
+        return isinstance(other, HloSharding) and self._key() == other._key()
 
     def __hash__(self) -> int:
-        return hash(repr(self))
+        return hash(self._key())
+
+    def _key(self) -> object:
+        """Returns what equal shardings have in common. The order of devices that have the same part does not
+        count."""
+        own = self._sharding
+        if own.type == OpSharding.Type.TUPLE:
+            return tuple(part._key() for part in self.tuple_elements())
+        if not own.replicate_on_last_tile_dim or not own.tile_assignment_dimensions:
+            return str(own)
+        *tiles, copies = own.tile_assignment_dimensions
+        parts = np.sort(np.reshape(own.tile_assignment_devices, (-1, copies)), axis=1)
+        return tuple(tiles), copies, tuple(parts.ravel().tolist())
 
 
 def _of_type(kind: OpSharding.Type) -> OpSharding:

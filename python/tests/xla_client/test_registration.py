@@ -382,6 +382,32 @@ def test_a_registered_partitioner_divides_calls(operand, result, divided):
     assert result == WHOLE or ("propagate", "f32[4,6]{1,0}", result) in asked
 
 
+def test_equal_shardings():
+    """The order of devices with the same part does not count, as in jaxlib."""
+    shardings = [
+        ([2, 2], [0, 1, 2, 3], True),
+        ([2, 2], [1, 0, 3, 2], True),
+        ([2, 2], [2, 3, 0, 1], True),
+        ([2, 2], [0, 1, 2, 3], False),
+        ([2, 1, 2], [0, 1, 2, 3], True),
+    ]
+
+    def equal_in(host):
+        made = []
+        for tiles, devices, copies in shardings:
+            proto = host.OpSharding()
+            proto.type = host.OpSharding.Type.OTHER
+            proto.tile_assignment_dimensions, proto.tile_assignment_devices = tiles, devices
+            proto.replicate_on_last_tile_dim = copies
+            made.append(host.HloSharding.from_proto(proto))
+        assert all(hash(a) == hash(b) for a in made for b in made if a == b)
+        return [[a == b for b in made] for a in made]
+
+    equal = equal_in(xla_client)
+    assert [row.count(True) for row in equal] == [2, 2, 1, 1, 1]
+    assert equal == equal_in(pytest.importorskip("jaxlib.xla_client"))
+
+
 def test_a_divided_program_takes_complete_inputs():
     def replicate(*_):
         return xla_client.HloSharding.replicate()
