@@ -3,9 +3,9 @@
 
     python devices.py FOLDER [--sittings N]
 
-- *collectives*: the bytes of the results of the collectives in the program of each device, for a transformer block and
-  its gradient with data, tensor and sequence sharding on a mesh of 2 × 4 devices. XLA and farcall divide the same
-  program.
+- *collectives*: the bytes of the results of the collectives in the program of each device, on a mesh of 2 × 4 devices:
+  for a transformer block and its gradient with data, tensor and sequence sharding, and for a stencil and the gradient
+  of a convolutional network whose images are divided along both sides. XLA and farcall divide the same program.
 - *step*: a training step of multilayer perceptrons with the batch on 8 devices, and on one device. The ratio is the
   time on 8 devices divided by the time on one; the devices share the same processors.
 
@@ -86,6 +86,54 @@ def gradient(parameters, x):
     return jax.value_and_grad(lambda parameters: (block(parameters, x) ** 2).mean())(parameters)
 
 
+def sharded(mesh, shape, spec):
+    return jax.ShapeDtypeStruct(shape, np.float32, sharding=NamedSharding(mesh, spec))
+
+
+def transformer(mesh):
+    """Returns the arguments of the block."""
+    parameters = {name: sharded(mesh, shape, SPECS[name]) for name, shape in SHAPES.items()}
+    return parameters, sharded(mesh, (BATCH, SEQUENCE, MODEL), P("data", "model"))
+
+
+def stencil(u):
+    """A step of the heat equation on a torus."""
+    neighbors = (jnp.roll(u, shift, axis) for axis in (0, 1) for shift in (1, -1))
+    return u + 0.1 * (sum(neighbors) - 4 * u)
+
+
+def grid(mesh):
+    return (sharded(mesh, (1024, 1024), P("data", "model")),)
+
+
+def network(kernels, images):
+    """The gradient of a network of convolutions, one with strides, and pooling."""
+    layouts = ("NHWC", "HWIO", "NHWC")
+
+    def loss(kernels):
+        convolution = jax.lax.conv_general_dilated
+        x = jax.nn.relu(convolution(images, kernels[0], (1, 1), "SAME", dimension_numbers=layouts))
+        x = jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
+        x = jax.nn.relu(convolution(x, kernels[1], (2, 2), "SAME", dimension_numbers=layouts))
+        return (x.mean((1, 2)) ** 2).mean()
+
+    return jax.grad(loss)(kernels)
+
+
+def images(mesh):
+    kernels = [sharded(mesh, shape, P()) for shape in [(3, 3, 4, 8), (3, 3, 8, 16)]]
+    return kernels, sharded(mesh, (4, 64, 64, 4), P(None, "data", "model"))
+
+
+#: Programs that are divided among the devices, each with the function that makes its arguments.
+PROGRAMS = {
+    "transformer block": (block, transformer),
+    "its gradient": (gradient, transformer),
+    "stencil": (stencil, grid),
+    "gradient of a convolutional network": (network, images),
+}
+
+
 def result_bytes(text):
     """Yields the collectives of an HLO text, each with the bytes of its results."""
     for types, name in COLLECTIVE.findall(text):
@@ -95,18 +143,13 @@ def result_bytes(text):
         )
 
 
-def collectives(function):
+def collectives(function, arguments):
     """Returns the bytes of each kind of collective, for each backend."""
     found = {}
     for backend, platform in BACKENDS.items():
         mesh = jax.make_mesh((2, 4), ("data", "model"), devices=jax.devices(platform), axis_types=(AxisType.Auto,) * 2)
-        parameters = {
-            name: jax.ShapeDtypeStruct(shape, np.float32, sharding=NamedSharding(mesh, SPECS[name]))
-            for name, shape in SHAPES.items()
-        }
-        x = jax.ShapeDtypeStruct((BATCH, SEQUENCE, MODEL), np.float32, sharding=NamedSharding(mesh, P("data", "model")))
         with jax.set_mesh(mesh):
-            text = jax.jit(function).lower(parameters, x).compile().as_text()
+            text = jax.jit(function).lower(*arguments(mesh)).compile().as_text()
         totals = {}
         for name, count in result_bytes(text):
             totals[name] = totals.get(name, 0) + count
@@ -165,8 +208,8 @@ def main():
         "| program | collective | XLA, bytes | farcall, bytes |",
         "| --- | --- | ---: | ---: |",
     ]
-    for name, function in [("transformer block", block), ("its gradient", gradient)]:
-        found = collectives(function)
+    for name, (function, arguments) in PROGRAMS.items():
+        found = collectives(function, arguments)
         for kind in sorted(set().union(*found.values())):
             lines.append(f"| {name} | {kind} | " + " | ".join(f"{found[b].get(kind, 0):,}" for b in BACKENDS) + " |")
         lines.append(f"| {name} | all | " + " | ".join(f"{sum(found[b].values()):,}" for b in BACKENDS) + " |")
