@@ -18,7 +18,7 @@ pub(crate) struct Rotation {
 }
 
 impl Rotation {
-    /// Returns the rotation that an instruction is.
+    /// Recognizes a rotation.
     pub(crate) fn of(inst: Inst<'_>) -> Option<Rotation> {
         let Op::Concatenate { dim } = *inst.op() else { return None };
         let [upper, lower] = *inst.operands() else { return None };
@@ -30,7 +30,7 @@ impl Rotation {
         (source == other && covers).then_some(Rotation { source, dim, first: upper.start })
     }
 
-    /// Returns the rule for the source and the result, which have these sizes. Parts of the rotated dimension
+    /// Returns the rule for the source and the result, which have these sizes. Along the rotated dimension, parts
     /// have no padding.
     pub(crate) fn rule(self, sizes: &[usize]) -> Rule {
         let mut rule = Rule::identity(sizes);
@@ -52,7 +52,7 @@ fn range(func: &Func, value: ValueId, dim: usize) -> Option<(ValueId, std::ops::
     is_range.then_some((source, slice.start[dim]..slice.limit[dim]))
 }
 
-/// The rotations of a function, along divided dimensions.
+/// The rotations of a function along divided dimensions.
 #[derive(Default)]
 pub(crate) struct Rotations {
     all: FxHashMap<InstId, Rotation>,
@@ -78,12 +78,13 @@ impl Rotations {
         found
     }
 
+    /// Returns the rotation of an instruction, if it is one along a divided dimension.
     pub(crate) fn get(&self, inst: Inst<'_>) -> Option<Rotation> {
         self.all.get(&inst.id()).copied()
     }
 
-    /// Returns true for a slice that only rotations use.
-    pub(crate) fn replace(&self, inst: Inst<'_>) -> bool {
+    /// Returns true for a slice that only such rotations use, so that it need not be computed.
+    pub(crate) fn make_unused(&self, inst: Inst<'_>) -> bool {
         self.slices.contains(&inst.id())
     }
 }

@@ -119,6 +119,7 @@ impl Emitter<'_> {
         self.joined(pieces, dim)
     }
 
+    /// Concatenates pieces of a part, at least one.
     fn joined(&mut self, pieces: Vec<ValueId>, dim: usize) -> Emitted<ValueId> {
         match pieces[..] {
             [piece] => Ok(piece),
@@ -129,8 +130,7 @@ impl Emitter<'_> {
     /// Emits the device's part of a rotation, whose elements come from at most two devices.
     pub(super) fn rotate(&mut self, inst: Inst<'_>, rotation: Rotation) -> Emitted<()> {
         let Rotation { source, dim, first } = rotation;
-        let result = inst.results()[0];
-        let tiling = self.program.shardings.of(result).tiling.clone();
+        let tiling = self.program.shardings.of(source).tiling.clone();
         let part = self.part(source, &tiling)?;
         let size = self.type_of_part(part).sizes()[dim];
         let groups = self.program.grid.groups(&tiling.dims[dim]);
@@ -152,8 +152,7 @@ impl Emitter<'_> {
             pieces.push(piece);
         }
         let rotated = self.joined(pieces, dim)?;
-        self.hold(result, tiling, rotated);
-        Ok(())
+        self.hold_resharded(inst.results()[0], &tiling, rotated)
     }
 
     /// Returns the elements next to a part, from the neighbor on a side.
@@ -190,12 +189,15 @@ impl Emitter<'_> {
     }
 }
 
-/// Returns the rotations of a program along divided dimensions. Their parts have no padding.
+/// Returns the rotations of a program along dimensions that are divided in the source and in the result, and in the
+/// source evenly. (If one of them is whole, slices and a concatenation move fewer bytes.)
 pub(super) fn rotations(program: &Program<'_>) -> Rotations {
     Rotations::of(program.func, |inst, rotation| {
-        let axes = &program.shardings.of(inst.results()[0]).tiling.dims[rotation.dim];
+        let axes = |value| &program.shardings.of(value).tiling.dims[rotation.dim];
+        let (source, result) = (axes(rotation.source), axes(inst.results()[0]));
         let sizes = program.func.tensor(rotation.source).map_or(&[][..], TensorType::sizes);
-        !axes.is_empty() && sizes[rotation.dim].is_multiple_of(program.grid.parts(axes))
+        let is_even = sizes[rotation.dim].is_multiple_of(program.grid.parts(source));
+        is_even && !source.is_empty() && !result.is_empty()
     })
 }
 
@@ -220,7 +222,7 @@ pub(super) fn local_windows(op: Op, rule: &Rule, division: &Division, parts: &[T
             Op::ReduceWindow(op)
         }
         Op::Pad(mut op) => {
-            windowed.for_each(|(dim, _)| (op.low[dim], op.high[dim]) = (0, 0));
+            windowed.for_each(|(dim, windows)| (op.low[dim], op.high[dim]) = windows.padding);
             Op::Pad(op)
         }
         Op::Slice(mut op) => {

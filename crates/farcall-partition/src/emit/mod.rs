@@ -304,7 +304,7 @@ impl<'p> Emitter<'p> {
         if let Some(rotation) = self.rotations.get(inst) {
             return self.rotate(inst, rotation);
         }
-        if self.rotations.replace(inst) {
+        if self.rotations.make_unused(inst) {
             return Ok(());
         }
         let shardings = self.program.shardings;

@@ -37,20 +37,21 @@ pub(super) fn convolution(rule: &mut Rule, call: &Call<'_>, op: &Convolution) {
         let kernel = dims.kernel_spatial[i];
         let [image, window, result] = [image[*from], kernels[kernel], call.results[0][*to]];
         let (stride, dilation, low) = (op.strides[i], op.lhs_dilation[i], op.padding[i].0);
-        if window <= result {
-            if let Some(reach) = reach(window, op.rhs_dilation[i]) {
-                let windows = Windows::new((image, result), WindowShape { reach, stride, dilation, low });
-                rule.windows(&[(0, *from), (2, *to)], windows);
+        // In the gradient of a kernel, the window is the larger dimension. Parts of a reversed window would meet
+        // parts of the image on other devices.
+        let is_larger = window.checked_mul(op.rhs_dilation[i]) > result.checked_mul(stride);
+        let is_reversed = op.reversal.get(i).is_some_and(|reversed| *reversed);
+        if is_larger && dilation == 1 && !is_reversed && has_sums(call) {
+            // Element `w` of the window meets the image's elements `r * stride + w * rhs_dilation - low`, for each
+            // result `r`.
+            if let Some(reach) = reach(result, stride) {
+                let shape = WindowShape { reach, stride: op.rhs_dilation[i], dilation, low };
+                let windows = Windows::new((image, window), shape);
+                rule.reduced_windows(&[(0, *from), (1, kernel)], windows, Binary::Add);
             }
-        } else if dilation == 1
-            && has_sums(call)
-            && let Some(reach) = reach(result, stride)
-        {
-            // The gradient of a kernel: a sum over a large window. Each of its elements meets as many elements
-            // of the image as the result has.
-            let shape = WindowShape { reach, stride: op.rhs_dilation[i], dilation, low };
-            let windows = Windows::new((image, window), shape);
-            rule.reduced_windows(&[(0, *from), (1, kernel)], windows, Binary::Add);
+        } else if let Some(reach) = reach(window, op.rhs_dilation[i]) {
+            let windows = Windows::new((image, result), WindowShape { reach, stride, dilation, low });
+            rule.windows(&[(0, *from), (2, *to)], windows);
         }
     }
     if op.feature_group_count == 1 {

@@ -46,8 +46,9 @@ pub(super) fn slice(rule: &mut Rule, call: &Call<'_>, op: &Slice) {
 
 pub(super) fn pad(rule: &mut Rule, call: &Call<'_>, op: &Pad) {
     for (d, sizes) in call.dims() {
-        if op.interior[d] == 0 {
-            let shape = WindowShape { reach: 1, stride: 1, dilation: 1, low: op.low[d] };
+        if let Ok(interior) = usize::try_from(op.interior[d]) {
+            let shape =
+                WindowShape { reach: 1, stride: 1, dilation: interior.saturating_add(1), low: op.low[d] };
             rule.windows(&[(0, d), (2, d)], Windows::new(sizes, shape));
         }
     }

@@ -74,13 +74,13 @@ pub(crate) enum Exchange {
     Reverse,
 }
 
-/// Windows over a dimension of an operand, one for each index of the result's dimension. (In gradients of
-/// convolutions, the window's dimension has that role.)
+/// Windows over a dimension of an operand, one for each index of the result's dimension or, in a reduced factor, of
+/// the kernel's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Windows {
     /// Size of the operand's dimension.
     from: usize,
-    /// Size of the result's dimension.
+    /// Number of windows.
     to: usize,
     /// Distance of neighboring windows.
     pub(crate) stride: usize,
@@ -95,20 +95,23 @@ pub(crate) struct Windows {
     pub(crate) padding: (i64, i64),
 }
 
-/// Shape of windows along a dimension.
+/// Shape of windows along a dimension. Lengths are in elements of the dilated dimension, with what lies between the
+/// operand's elements.
 #[derive(Clone, Copy)]
 struct WindowShape {
-    /// Number of elements from the first one to the last one of a window.
+    /// Distance from the beginning of a window to the end of its last element.
     reach: usize,
+    /// Distance of neighboring windows.
     stride: usize,
+    /// Distance of the operand's elements.
     dilation: usize,
-    /// Number of elements of padding before the dimension.
+    /// Padding before the dimension. If it is negative, the windows begin behind the first elements.
     low: i64,
 }
 
 impl Windows {
-    /// Returns windows over a dimension of `from` elements, for a result's dimension of `to` elements. Returns
-    /// `None` for a dimension that cannot be divided.
+    /// Returns `to` windows over a dimension of `from` elements. Returns `None` for a dimension that cannot be
+    /// divided.
     fn new((from, to): (usize, usize), shape: WindowShape) -> Option<Windows> {
         let number = |n: usize| i64::try_from(n).ok();
         let (reach, stride) = (number(shape.reach)?, number(shape.stride)?);
@@ -137,7 +140,7 @@ impl Windows {
     /// operand's part, and reach no further than the neighboring parts. Each part has an element.
     fn fit(self, parts: usize) -> bool {
         let (from, to) = (self.from.div_ceil(parts), self.to.div_ceil(parts));
-        to.checked_mul(self.stride) == from.checked_mul(self.dilation)
+        to.checked_mul(self.stride).is_some_and(|size| Some(size) == from.checked_mul(self.dilation))
             && (parts - 1) * to < self.to
             && [self.before, self.after].iter().all(|n| n.unsigned_abs() <= from as u64)
             && from as i64 + self.before + self.after > 0
@@ -163,7 +166,7 @@ impl Factor {
     /// Returns true if the factor can be divided into this number of parts.
     pub(crate) fn fits(self, parts: usize) -> bool {
         match self.exchange {
-            // Padding of a window could meet infinite elements of the operand.
+            // Zero padding of the kernel, times an infinite element of the image, would be NaN.
             Exchange::Windows(windows) => {
                 windows.fit(parts) && (self.combine.is_none() || windows.is_even(parts))
             }

@@ -37,7 +37,7 @@ pub(super) fn windows(rule: &mut Rule, call: &Call<'_>, op: &ReduceWindow) {
 pub(super) fn select_and_scatter(rule: &mut Rule, call: &Call<'_>, op: &SelectAndScatter) {
     for (d, size) in call.operands[0].iter().enumerate() {
         let (reach, stride) = (op.window[d], op.strides[d]);
-        if reach == stride && op.padding[d] == (0, 0) {
+        if reach == stride && op.padding[d] == (0, 0) && size.is_multiple_of(stride.max(1)) {
             let shape = WindowShape { reach, stride, dilation: 1, low: 0 };
             rule.windows(&call.places(0..2, d), Windows::new((*size, call.operands[1][d]), shape));
         }
