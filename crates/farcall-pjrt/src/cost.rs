@@ -9,6 +9,8 @@ pub(crate) struct Costs {
     pub(crate) operations: u64,
     /// Number of bytes that are read and written.
     pub(crate) bytes: u64,
+    /// Rough estimate of the time on one thread.
+    pub(crate) picoseconds: u64,
 }
 
 impl Costs {
@@ -20,6 +22,7 @@ impl Costs {
                 let cost = plan.work(thunk);
                 costs.operations = costs.operations.saturating_add(cost.flops);
                 costs.bytes = costs.bytes.saturating_add(cost.bytes);
+                costs.picoseconds = costs.picoseconds.saturating_add(plan.estimated_picoseconds(thunk));
             });
         }
         costs

@@ -137,15 +137,9 @@ impl ResultSpec {
 /// Start of a serialized program. The version changes when the layout below does.
 const MAGIC: &[u8; 8] = b"FCPJRT02";
 
-/// Maximum estimated time of a quick run, in picoseconds. Passing a run to another thread and its results back
-/// takes about as long.
+/// Maximum estimated time of a quick run: passing a run to another thread and its results back takes about as
+/// long.
 const MAX_QUICK_PICOSECONDS: u64 = 32_000_000;
-
-/// Estimated time of an operation on numbers in a product or convolution, of any other operation, and of reading or
-/// writing a byte.
-const PRODUCT_PICOSECONDS: u64 = 8;
-const OPERATION_PICOSECONDS: u64 = 64;
-const BYTE_PICOSECONDS: u64 = 16;
 
 impl Program {
     /// Compiles a program.
@@ -220,7 +214,7 @@ impl Program {
                 costs.named().into_iter().map(|(name, cost)| (name, Value::Float(cost))).collect(),
             ),
         };
-        let is_quick = is_quick(executable.plan());
+        let is_quick = is_quick(executable.plan(), costs);
         let (calls_host, reads_context) = host_calls(executable.plan());
         let fingerprint = format!("{:016x}{:016x}", hash(&source), hash(&options));
         Ok(Program {
@@ -427,25 +421,18 @@ fn host_calls(plan: &Plan) -> (bool, bool) {
 }
 
 /// Returns true if a run takes little time: a few kernels for small arrays, and no loops or calls. Calls of
-/// Python functions count as quick, so that their errors reach the caller of a small program at once, as in XLA.
-fn is_quick(plan: &Plan) -> bool {
-    let (mut only_kernels, mut picoseconds) = (true, 0_u64);
+/// Python functions count as quick, so that their errors reach the caller of a small program at once, as in
+/// XLA.
+fn is_quick(plan: &Plan, costs: Costs) -> bool {
+    let mut only_kernels = true;
     for thunk in plan.thunks() {
         thunk.walk(&mut |thunk| {
             only_kernels &= match &thunk.op {
                 ThunkOp::Compute(_) | ThunkOp::Copy | ThunkOp::DeviceNumber(_) => true,
                 ThunkOp::CustomCall(call) => is_local(&plan.calls()[call.id.index()]),
                 _ => false,
-            };
-            let cost = plan.work(thunk);
-            for (count, each) in [
-                (cost.product_flops, PRODUCT_PICOSECONDS),
-                (cost.flops - cost.product_flops, OPERATION_PICOSECONDS),
-                (cost.bytes, BYTE_PICOSECONDS),
-            ] {
-                picoseconds = picoseconds.saturating_add(count.saturating_mul(each));
             }
         });
     }
-    only_kernels && picoseconds <= MAX_QUICK_PICOSECONDS
+    only_kernels && costs.picoseconds <= MAX_QUICK_PICOSECONDS
 }

@@ -1,6 +1,6 @@
 //! Cost of thunks. The cost and the time of a thunk give a rate, to compare with the limits of the machine.
 
-use farcall_ir::op::FormOp;
+use farcall_ir::op::{Binary, FormOp, Unary};
 use farcall_ir::{Op, TensorType};
 
 use super::{Compute, Plan, Thunk, ThunkOp, types};
@@ -16,74 +16,134 @@ pub struct Cost {
     /// operations. An elementary function and a comparison count as one operation each. Moving elements and
     /// the work of handlers do not count.
     pub flops: u64,
-    /// The operations among [`Cost::flops`] that belong to products of matrices and convolutions, which take less
-    /// time each than others.
-    pub product_flops: u64,
 }
 
 /// Maximum number of operations for each result along one dimension of a window. (Kernels divide the
 /// dimension into blocks as long as the window, and combine the elements of each block from both ends.)
 const MAX_OPS_PER_WINDOW_DIM: u64 = 3;
 
+/// Prices of [`Plan::estimated_picoseconds`]: for an operation in a product of matrices or a convolution, of real
+/// and of complex numbers.
+const PRODUCT_PICOSECONDS: u64 = 8;
+const COMPLEX_PRODUCT_PICOSECONDS: u64 = 32;
+/// For any other operation on numbers that is one or a few instructions of the processor.
+const OPERATION_PICOSECONDS: u64 = 64;
+/// For an elementary function.
+const FUNCTION_PICOSECONDS: u64 = 1000;
+/// For a byte that is read or written.
+const BYTE_PICOSECONDS: u64 = 16;
+/// For a byte of the inputs and results of an operation whose work is not counted, such as a sort.
+const UNCOUNTED_BYTE_PICOSECONDS: u64 = 256;
+
 impl Plan {
     /// Returns the cost of one call of a thunk of this plan. For a loop or a choice, nested thunks are
     /// excluded.
     pub fn work(&self, thunk: &Thunk) -> Cost {
         let (inputs, results) = (types(&thunk.inputs), types(thunk.results()));
-        let computed = match &thunk.op {
+        let flops = match &thunk.op {
             ThunkOp::Compute(compute) => computed(compute, &inputs, &results),
-            ThunkOp::Reference(id) => self.parts.references[id.index()]
-                .op()
-                .map_or(Flops::default(), |op| Flops::of(op, 1, &inputs, &results)),
+            ThunkOp::Reference(id) => {
+                self.parts.references[id.index()].op().map_or(0, |op| flops(op, 1, &inputs, &results))
+            }
             ThunkOp::Copy
             | ThunkOp::While
             | ThunkOp::Case
             | ThunkOp::CustomCall(_)
             | ThunkOp::Collective(_)
-            | ThunkOp::DeviceNumber(_) => Flops::default(),
+            | ThunkOp::DeviceNumber(_) => 0,
         };
         let all = thunk.inputs.iter().chain(thunk.results());
         let bytes = match &thunk.op {
             ThunkOp::While | ThunkOp::Case => 0,
             _ => all.fold(0u64, |sum, b| sum.saturating_add(b.slice.size as u64)),
         };
-        Cost { bytes, flops: computed.all, product_flops: computed.of_products }
+        Cost { bytes, flops }
+    }
+
+    /// Returns a rough estimate of the time of one call of a thunk on one thread, in picoseconds. For a loop or a
+    /// choice, nested thunks are excluded; the work of handlers and the waits of collectives do not count.
+    pub fn estimated_picoseconds(&self, thunk: &Thunk) -> u64 {
+        let Cost { bytes, .. } = self.work(thunk);
+        let (inputs, results) = (types(&thunk.inputs), types(thunk.results()));
+        let uncounted = || bytes.saturating_mul(UNCOUNTED_BYTE_PICOSECONDS);
+        let computing = match &thunk.op {
+            ThunkOp::Compute(compute) => match fused(compute) {
+                Some(ops) => ops.filter_map(|(op, inputs, result)| price(op, 1, &inputs, &[result])).sum(),
+                None => price(&compute.op, applied(compute), &inputs, &results).unwrap_or_else(uncounted),
+            },
+            ThunkOp::Reference(id) => {
+                let op = self.parts.references[id.index()].op();
+                op.and_then(|op| price(op, 1, &inputs, &results)).unwrap_or_else(uncounted)
+            }
+            _ => 0,
+        };
+        computing.saturating_add(bytes.saturating_mul(BYTE_PICOSECONDS))
     }
 }
 
-/// Numbers of operations on numbers.
-#[derive(Clone, Copy, Default)]
-struct Flops {
-    all: u64,
-    of_products: u64,
+/// Returns the operations of a fusion, which apply to whole tensors, with the types of their operands and results.
+fn fused(compute: &Compute) -> Option<impl Iterator<Item = (&Op, Vec<&TensorType>, &TensorType)>> {
+    let (Op::Form(FormOp::Fusion), [body]) = (&compute.op, compute.bodies.as_slice()) else { return None };
+    Some(body.insts.iter().map(|inst| {
+        let operands: Option<Vec<&TensorType>> = inst.operands.iter().map(|x| body.ty(*x)).collect();
+        (&inst.op, operands.unwrap_or_default(), &inst.ty)
+    }))
 }
 
-impl Flops {
-    fn of(op: &Op, applied: u64, inputs: &[&TensorType], results: &[&TensorType]) -> Flops {
-        let all = flops(op, applied, inputs, results);
-        let is_product = matches!(op, Op::DotGeneral(_) | Op::Convolution(_) | Op::DynamicConvolution(_));
-        Flops { all, of_products: if is_product { all } else { 0 } }
-    }
+/// Returns the number of operations in the region that an operation applies to elements.
+fn applied(compute: &Compute) -> u64 {
+    compute.bodies.first().map_or(1, |body| body.insts.len() as u64)
+}
 
-    fn plus(self, other: Flops) -> Flops {
-        Flops {
-            all: self.all.saturating_add(other.all),
-            of_products: self.of_products.saturating_add(other.of_products),
+/// Returns the price of an operation in picoseconds; `None` if its work is not counted.
+fn price(op: &Op, applied: u64, inputs: &[&TensorType], results: &[&TensorType]) -> Option<u64> {
+    let each = match op {
+        Op::DotGeneral(_) | Op::Convolution(_) | Op::DynamicConvolution(_) => {
+            let is_complex = inputs.first().is_some_and(|ty| ty.dtype.is_complex());
+            if is_complex { COMPLEX_PRODUCT_PICOSECONDS } else { PRODUCT_PICOSECONDS }
         }
-    }
+        Op::Unary(function) if !is_short(*function) => FUNCTION_PICOSECONDS,
+        Op::Binary(Binary::Power | Binary::Atan2 | Binary::Remainder) => FUNCTION_PICOSECONDS,
+        _ => OPERATION_PICOSECONDS,
+    };
+    let count = flops(op, applied, inputs, results);
+    (count > 0).then(|| count.saturating_mul(each))
 }
 
-fn computed(compute: &Compute, inputs: &[&TensorType], results: &[&TensorType]) -> Flops {
-    // A fusion applies its operations to whole tensors; all other operations apply their regions to elements.
-    if let (Op::Form(FormOp::Fusion), [body]) = (&compute.op, compute.bodies.as_slice()) {
-        let each = body.insts.iter().map(|inst| {
-            let operands: Option<Vec<&TensorType>> = inst.operands.iter().map(|x| body.ty(*x)).collect();
-            Flops::of(&inst.op, 1, &operands.unwrap_or_default(), &[&inst.ty])
-        });
-        return each.fold(Flops::default(), Flops::plus);
+/// Returns true for a function that is one or a few instructions of the processor.
+fn is_short(function: Unary) -> bool {
+    use Unary::*;
+    matches!(
+        function,
+        Abs | Ceil
+            | Conj
+            | CountLeadingZeros
+            | Floor
+            | Imag
+            | IsFinite
+            | IsInf
+            | IsNegInf
+            | IsPosInf
+            | Negate
+            | Not
+            | Popcnt
+            | Real
+            | RoundNearestAfz
+            | RoundNearestEven
+            | Rsqrt
+            | Sign
+            | Sqrt
+            | Square
+    )
+}
+
+fn computed(compute: &Compute, inputs: &[&TensorType], results: &[&TensorType]) -> u64 {
+    match fused(compute) {
+        Some(ops) => {
+            ops.map(|(op, inputs, result)| flops(op, 1, &inputs, &[result])).fold(0, u64::saturating_add)
+        }
+        None => flops(&compute.op, applied(compute), inputs, results),
     }
-    let applied = compute.bodies.first().map_or(1, |body| body.insts.len() as u64);
-    Flops::of(&compute.op, applied, inputs, results)
 }
 
 /// Counts the operations on numbers that an operation of the program needs. `applied` is the number of
