@@ -32,20 +32,6 @@ pub struct Pending<T> {
     outcome: Receiver<Result<T, Payload>>,
 }
 
-/// Returns the next item of work; `None` once the stream ends. A caller that waits for a result often has more
-/// work, so the thread polls for a while before it sleeps.
-fn next(work: &Receiver<Task>) -> Option<Task> {
-    let mut received = Err(TryRecvError::Empty);
-    poll(|| {
-        received = work.try_recv();
-        !matches!(received, Err(TryRecvError::Empty))
-    });
-    match received {
-        Err(TryRecvError::Empty) => work.recv().ok(),
-        received => received.ok(),
-    }
-}
-
 impl DeviceStream {
     /// Creates a stream without work.
     ///
@@ -138,6 +124,20 @@ impl<T> Pending<T> {
             Err(TryRecvError::Empty) => Err(self),
             Err(TryRecvError::Disconnected) => unreachable!("a stream does all of its work"),
         }
+    }
+}
+
+/// Returns the next item of work; `None` once the stream ends. A caller that waits for a result often has more
+/// work, so the thread polls for [`POLL_TIME`](crate::interface::pool::POLL_TIME) before it sleeps.
+fn next(work: &Receiver<Task>) -> Option<Task> {
+    let mut received = Err(TryRecvError::Empty);
+    poll(|| {
+        received = work.try_recv();
+        !matches!(received, Err(TryRecvError::Empty))
+    });
+    match received {
+        Err(TryRecvError::Empty) => work.recv().ok(),
+        received => received.ok(),
     }
 }
 

@@ -40,7 +40,7 @@ const MAX_SPARE_THREADS: usize = 64;
 
 /// Time for which an idle thread polls for work before it sleeps. The next kernel of a program starts sooner
 /// than a sleeping thread wakes.
-const POLL_TIME: Duration = Duration::from_micros(50);
+pub(crate) const POLL_TIME: Duration = Duration::from_micros(50);
 
 /// A pool of threads. Threads are started when there is work, and end when the pool is dropped and its work
 /// is done.
@@ -366,7 +366,7 @@ impl SharedWork {
     }
 }
 
-/// Polls a condition for a while, and returns its last value.
+/// Polls a condition for [`POLL_TIME`], and returns its last value.
 pub(crate) fn poll(mut is_there: impl FnMut() -> bool) -> bool {
     const POLLS_PER_CLOCK_READ: usize = 64;
     let mut start = None;
