@@ -41,7 +41,8 @@ use std::sync::Arc;
 
 use farcall_ir::op::Op;
 use farcall_ir::{
-    AttrDict, Attribute, DType, Diagnostic, Func, InstId, Module, ProgramError, Span, TensorType, ValueId,
+    AttrDict, Attribute, DType, Diagnostic, Func, Inst, InstId, Module, ProgramError, Span, TensorType, Type,
+    ValueId,
 };
 use rustc_hash::FxHashMap;
 
@@ -211,10 +212,7 @@ fn stated(reader: &Reader<'_>, func: &Func, shardings: &mut Shardings) -> Result
                 borders.insert(inst.id(), border);
                 Ok(stated)
             }
-            Ok(None) => {
-                let ranks: Vec<usize> = inst.results().iter().map(rank).collect();
-                reader.read(inst.attrs(), &ranks)
-            }
+            Ok(None) => read_results(reader, inst),
             Err(problem) => Err(problem),
         };
         match found {
@@ -236,6 +234,23 @@ fn stated(reader: &Reader<'_>, func: &Func, shardings: &mut Shardings) -> Result
         }
     }
     if errors.is_empty() { Ok(Stated { params, results, borders }) } else { Err(errors) }
+}
+
+/// Reads the shardings that an instruction states for its results. A custom call also states one for each token that
+/// it returns in the program; the middle form has no tokens.
+fn read_results(reader: &Reader<'_>, inst: Inst<'_>) -> Result<Vec<Option<Annotation>>, String> {
+    let types = match inst.op() {
+        Op::CustomCall(call) => call.types.as_ref().map(|types| types.results.as_slice()),
+        _ => None,
+    };
+    let Some(types) = types.filter(|types| types.contains(&Type::Token)) else {
+        let rank = |v: &ValueId| inst.func().tensor(*v).map_or(0, TensorType::rank);
+        return reader.read(inst.attrs(), &inst.results().iter().map(rank).collect::<Vec<_>>());
+    };
+    let ranks: Vec<usize> = types.iter().map(|ty| ty.tensor().map_or(0, TensorType::rank)).collect();
+    let stated = reader.read(inst.attrs(), &ranks)?;
+    let of_tensors = stated.into_iter().zip(types).filter(|(_, ty)| **ty != Type::Token);
+    Ok(of_tensors.map(|(stated, _)| stated).collect())
 }
 
 /// Returns the tensors of a function with their divisions.

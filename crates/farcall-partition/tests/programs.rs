@@ -1310,6 +1310,72 @@ fn gradients_of_windows() {
             }
         "#]],
     );
+    // A reversed window meets parts of the image on other devices.
+    check(
+        r#"
+        sdy.mesh @mesh = <["x"=2]>
+        func.func @main(%x: tensor<1x8x1xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}, {}]>}, %k: tensor<1x8x1xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}, {}]>})
+            -> tensor<3x1x1xf32> {
+          %0 = stablehlo.convolution(%x, %k) dim_numbers = [f, 0, b]x[i, 0, o]->[0, b, f],
+            window = {pad = [[1, 1]], reverse = [true]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64}
+            : (tensor<1x8x1xf32>, tensor<1x8x1xf32>) -> tensor<3x1x1xf32>
+          return %0 : tensor<3x1x1xf32>
+        }"#,
+        expect![[r#"
+            [{}, {"x"}, {}], [{}, {"x"}, {}] -> [{}, {}, {}]
+            all_gather 32 bytes, for stablehlo.convolution
+            all_gather 32 bytes, for stablehlo.convolution
+            module attributes {mhlo.num_partitions = 2 : i32} {
+              func.func public @main(%arg0: tensor<1x4x1xf32>, %arg1: tensor<1x4x1xf32>) -> tensor<3x1x1xf32> {
+                %0 = "stablehlo.all_gather"(%arg0) <{all_gather_dim = 1 : i64, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, use_global_device_ids}> : (tensor<1x4x1xf32>) -> tensor<1x8x1xf32>
+                %1 = "stablehlo.all_gather"(%arg1) <{all_gather_dim = 1 : i64, channel_handle = #stablehlo.channel_handle<handle = 2, type = 1>, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, use_global_device_ids}> : (tensor<1x4x1xf32>) -> tensor<1x8x1xf32>
+                %2 = stablehlo.convolution(%0, %1) dim_numbers = [f, 0, b]x[i, 0, o]->[0, b, f], window = {pad = [[1, 1]], reverse = [true]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x8x1xf32>, tensor<1x8x1xf32>) -> tensor<3x1x1xf32>
+                return %2 : tensor<3x1x1xf32>
+              }
+            }
+        "#]],
+    );
+    // The windows of patches are larger than the result, but do not overlap.
+    check(
+        r#"
+        sdy.mesh @mesh = <["x"=2]>
+        func.func @main(%x: tensor<1x16x1xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}, {}]>}, %k: tensor<8x1x1xf32>)
+            -> tensor<1x2x1xf32> {
+          %0 = stablehlo.convolution(%x, %k) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f],
+            window = {stride = [8]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64}
+            : (tensor<1x16x1xf32>, tensor<8x1x1xf32>) -> tensor<1x2x1xf32>
+          return %0 : tensor<1x2x1xf32>
+        }"#,
+        expect![[r#"
+            [{}, {"x"}, {}], [{}, {}, {}] -> [{}, {"x"}, {}]
+            module attributes {mhlo.num_partitions = 2 : i32} {
+              func.func public @main(%arg0: tensor<1x8x1xf32>, %arg1: tensor<8x1x1xf32>) -> tensor<1x1x1xf32> {
+                %0 = stablehlo.convolution(%arg0, %arg1) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {stride = [8]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x8x1xf32>, tensor<8x1x1xf32>) -> tensor<1x1x1xf32>
+                return %0 : tensor<1x1x1xf32>
+              }
+            }
+        "#]],
+    );
+    // For a slice with strides.
+    check(
+        r#"
+        sdy.mesh @mesh = <["x"=2]>
+        func.func @main(%g: tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) -> tensor<8xf32> {
+          %zero = stablehlo.constant dense<0.0> : tensor<f32>
+          %0 = stablehlo.pad %g, %zero, low = [1], high = [0], interior = [1] : (tensor<4xf32>, tensor<f32>) -> tensor<8xf32>
+          return %0 : tensor<8xf32>
+        }"#,
+        expect![[r#"
+            [{"x"}] -> [{"x"}]
+            module attributes {mhlo.num_partitions = 2 : i32} {
+              func.func public @main(%arg0: tensor<2xf32>) -> tensor<4xf32> {
+                %cst = stablehlo.constant dense<0.000000e+00> : tensor<f32>
+                %0 = stablehlo.pad %arg0, %cst, low = [1], high = [0], interior = [1] : (tensor<2xf32>, tensor<f32>) -> tensor<4xf32>
+                return %0 : tensor<4xf32>
+              }
+            }
+        "#]],
+    );
     // For a grouped kernel: the batch of the image is summed.
     check(
         r#"
@@ -1403,6 +1469,93 @@ fn rotations_of_divided_dimensions() {
                 %3 = stablehlo.concatenate %1, %2, dim = 0 : (tensor<1x2xf32>, tensor<2x2xf32>) -> tensor<3x2xf32>
                 %4 = "stablehlo.collective_permute"(%3) <{channel_handle = #stablehlo.channel_handle<handle = 2, type = 1>, source_target_pairs = dense<[[2, 0], [3, 1], [0, 2], [1, 3]]> : tensor<4x2xi64>}> : (tensor<3x2xf32>) -> tensor<3x2xf32>
                 return %3, %4 : tensor<3x2xf32>, tensor<3x2xf32>
+              }
+            }
+        "#]],
+    );
+}
+
+/// Windows that leave out the last element: its part's window does not exist in the program.
+#[test]
+fn pooling_that_leaves_elements_out() {
+    check(
+        r#"
+        sdy.mesh @mesh = <["x"=2]>
+        func.func @main(%x: tensor<7xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}, %g: tensor<3xf32>) -> tensor<7xf32> {
+          %zero = stablehlo.constant dense<0.0> : tensor<f32>
+          %0 = "stablehlo.select_and_scatter"(%x, %g, %zero) <{window_dimensions = array<i64: 2>, window_strides = array<i64: 2>}> ({
+          ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+            %1 = stablehlo.compare GE, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+            stablehlo.return %1 : tensor<i1>
+          }, {
+          ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+            %1 = stablehlo.add %a, %b : tensor<f32>
+            stablehlo.return %1 : tensor<f32>
+          }) : (tensor<7xf32>, tensor<3xf32>, tensor<f32>) -> tensor<7xf32>
+          return %0 : tensor<7xf32>
+        }"#,
+        expect![[r#"
+            [{"x"}], [{}] -> [{}]
+            all_gather 32 bytes, for stablehlo.select_and_scatter
+            module attributes {mhlo.num_partitions = 2 : i32} {
+              func.func public @main(%arg0: tensor<4xf32>, %arg1: tensor<3xf32>) -> tensor<7xf32> {
+                %cst = stablehlo.constant dense<0.000000e+00> : tensor<f32>
+                %0 = "stablehlo.all_gather"(%arg0) <{all_gather_dim = 0 : i64, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, use_global_device_ids}> : (tensor<4xf32>) -> tensor<8xf32>
+                %1 = stablehlo.slice %0 [0:7] : (tensor<8xf32>) -> tensor<7xf32>
+                %2 = "stablehlo.select_and_scatter"(%1, %arg1, %cst) <{window_dimensions = array<i64: 2>, window_strides = array<i64: 2>}> ({
+                ^bb0(%arg2: tensor<f32>, %arg3: tensor<f32>):
+                  %3 = stablehlo.compare GE, %arg2, %arg3 : (tensor<f32>, tensor<f32>) -> tensor<i1>
+                  stablehlo.return %3 : tensor<i1>
+                }, {
+                ^bb0(%arg2: tensor<f32>, %arg3: tensor<f32>):
+                  %3 = stablehlo.add %arg2, %arg3 : tensor<f32>
+                  stablehlo.return %3 : tensor<f32>
+                }) : (tensor<7xf32>, tensor<3xf32>, tensor<f32>) -> tensor<7xf32>
+                return %2 : tensor<7xf32>
+              }
+            }
+        "#]],
+    );
+}
+
+/// Tokens have no shardings in the middle form. The program states shardings for them, too, and counts them among
+/// parameters and results.
+#[test]
+fn tokens() {
+    check(
+        r#"
+        sdy.mesh @mesh = <["x"=2]>
+        sdy.mesh @first = <[], device_ids=[0]>
+        func.func @main(%t: !stablehlo.token, %x: tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>})
+            -> (!stablehlo.token, tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) {
+          %0:2 = stablehlo.custom_call @log(%t, %x) {has_side_effect = true, sdy.sharding = #sdy.sharding_per_value<[<@first, []>, <@first, []>]>}
+            : (!stablehlo.token, tensor<4xf32>) -> (!stablehlo.token, tensor<4xf32>)
+          return %0#0, %0#1 : !stablehlo.token, tensor<4xf32>
+        }"#,
+        expect![[r#"
+            [{"x"}] -> [{"x"}]
+            all_gather 16 bytes, for stablehlo.custom_call
+            collective_broadcast 16 bytes, for stablehlo.custom_call
+            module attributes {mhlo.num_partitions = 2 : i32} {
+              func.func public @main(%arg0: tensor<2xf32>) -> tensor<2xf32> {
+                %0 = "stablehlo.all_gather"(%arg0) <{all_gather_dim = 0 : i64, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, use_global_device_ids}> : (tensor<2xf32>) -> tensor<4xf32>
+                %1 = stablehlo.partition_id : tensor<ui32>
+                %c = stablehlo.constant dense<0> : tensor<ui32>
+                %2 = stablehlo.compare EQ, %1, %c : (tensor<ui32>, tensor<ui32>) -> tensor<i1>
+                %3 = "stablehlo.if"(%2) ({
+                  %9 = stablehlo.custom_call @log(%0) {farcall.types = (!stablehlo.token, tensor<4xf32>) -> (!stablehlo.token, tensor<4xf32>), has_side_effect = true} : (tensor<4xf32>) -> tensor<4xf32>
+                  stablehlo.return %9 : tensor<4xf32>
+                }, {
+                  %cst = stablehlo.constant dense<0.000000e+00> : tensor<4xf32>
+                  stablehlo.return %cst : tensor<4xf32>
+                }) : (tensor<i1>) -> tensor<4xf32>
+                %4 = "stablehlo.collective_broadcast"(%3) <{channel_handle = #stablehlo.channel_handle<handle = 2, type = 1>, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> : (tensor<4xf32>) -> tensor<4xf32>
+                %5 = stablehlo.partition_id : tensor<ui32>
+                %6 = stablehlo.convert %5 : (tensor<ui32>) -> tensor<i32>
+                %c_0 = stablehlo.constant dense<2> : tensor<i32>
+                %7 = stablehlo.multiply %6, %c_0 : tensor<i32>
+                %8 = stablehlo.dynamic_slice %4, %7, sizes = [2] : (tensor<4xf32>, tensor<i32>) -> tensor<2xf32>
+                return %8 : tensor<2xf32>
               }
             }
         "#]],

@@ -10,6 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use farcall_sig::DType;
 
+use crate::attr::AttrDict;
 use crate::diag::{Diagnostic, Span};
 use crate::literal::Literal;
 use crate::module::{
@@ -82,16 +83,35 @@ fn built(module: &Module, entry: &Func, lower: &mut dyn Lower) -> Result<Module,
     b.frames.push(Frame { next: entry.body().first(), exit: Exit::Entry });
     b.drive()?;
     let mut func = b.func;
-    // Attributes of parameters and results are copied from the entry. The entry counts a tuple as one
-    // parameter or result, but the middle form counts the tensors of the tuple.
     func.infer_result_types();
-    func.set_param_attrs(entry.param_attrs().iter().cloned());
+    func.set_param_attrs(of_tensors(
+        entry.params().iter().map(|param| entry.ty(*param)),
+        entry.param_attrs(),
+    ));
+    func.set_result_attrs(of_tensors(entry.results().iter(), entry.result_attrs()));
     let mut form = Module::new(std::sync::Arc::clone(&module.source));
     form.name.clone_from(&module.name);
     form.attrs.clone_from(&module.attrs);
     form.meshes.clone_from(&module.meshes);
     form.add_func(func);
     Ok(form)
+}
+
+/// Returns the attributes of the tensors of parameters or results, from those of the entry: the middle form has no
+/// tokens, and counts the tensors of a tuple. The first tensor of a tuple has the tuple's attributes.
+fn of_tensors<'t>(types: impl Iterator<Item = &'t Type>, attrs: &[AttrDict]) -> Vec<AttrDict> {
+    fn tensors(ty: &Type) -> usize {
+        match ty {
+            Type::Tensor(_) => 1,
+            Type::Tuple(parts) | Type::Future(parts) => parts.iter().map(tensors).sum(),
+            _ => 0,
+        }
+    }
+    let each = types.zip(attrs).flat_map(|(ty, attrs)| {
+        let count = tensors(ty);
+        (0..count).map(move |i| if i == 0 { attrs.clone() } else { AttrDict::default() })
+    });
+    each.collect()
 }
 
 /// The tensors that represent a value of the program.
