@@ -80,7 +80,10 @@ impl FrontProgram {
             .known(self.known.iter().cloned())
             .passes(how.passes.clone().unwrap_or_default())
             .grid(self.grid)
-            .partitioned(how.devices.are_given())
+            .partitioned(
+                how.devices.are_given()
+                    || self.grid.partitions > 1 && devices::computes_on_parts(&self.module),
+            )
     }
 }
 

@@ -46,15 +46,23 @@ pub(crate) fn states_shardings(module: &Module) -> bool {
         })
 }
 
+/// Calls in a program for several devices after which it computes with the parts of a device.
+const ENTRIES: [&str; 2] = ["xla.sdy.GlobalToLocalShape", "SPMDFullToShardShape"];
+
 /// Returns true if the results of a program may depend on the device that runs it.
-fn depends_on_device(module: &Module) -> bool {
+pub(crate) fn depends_on_device(module: &Module) -> bool {
+    any_op(module, |op| op.info().is(Traits::COLLECTIVE) || matches!(op, Op::PartitionId | Op::ReplicaId))
+}
+
+/// Returns true if a program converts complete values to the parts of a device, as `shard_map` does. Such a program
+/// runs on the devices that it is for only.
+pub(crate) fn computes_on_parts(module: &Module) -> bool {
+    any_op(module, |op| matches!(op, Op::CustomCall(call) if ENTRIES.contains(&&*call.target)))
+}
+
+fn any_op(module: &Module, is_it: impl Fn(&Op) -> bool) -> bool {
     let mut found = false;
-    for func in module.funcs() {
-        func.walk(&mut |inst| {
-            found |= inst.op().info().is(Traits::COLLECTIVE);
-            found |= matches!(inst.op(), Op::PartitionId | Op::ReplicaId);
-        });
-    }
+    module.funcs().iter().for_each(|func| func.walk(&mut |inst| found |= is_it(inst.op())));
     found
 }
 

@@ -83,6 +83,11 @@ pub(crate) fn advice(remedy: &Remedy) -> String {
             "load the library that has it: --load LIB; if the library does not register it, --load LIB --target \
              {name}=SYMBOL; see: farcall guide running-programs"
         ),
+        Remedy::Divide => {
+            "the program computes with the parts that several devices have of a tensor: --devices N; \
+             see: farcall guide devices"
+                .to_owned()
+        }
         Remedy::NameSymbols => "name its handlers: --target NAME=SYMBOL".to_owned(),
         Remedy::NamespaceOrReplace => {
             "to have both, --load NAMESPACE=LIB; to replace the registered ones, --replace".to_owned()

@@ -28,6 +28,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
         ("--passes", args.how.passes.is_some()),
         ("--denormals", numerics.denormals.is_some()),
         ("--semantics", numerics.semantics.is_some()),
+        ("--devices", args.how.devices.devices.is_some()),
+        ("--replicas", args.how.devices.replicas.is_some()),
+        ("--partitions", args.how.devices.partitions.is_some()),
     ];
     let client = engine::client(&args.engine, &of_farcall, &mut stats)?;
     let code = match stats.take("read", || program::open(&args.program))? {
@@ -44,6 +47,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
         bail!(
             "with a plugin, --dump shows the stages text, verified and refined; the others are of farcall's engine"
         );
+    }
+    let depends = devices::depends_on_device(&front.module) || devices::computes_on_parts(&front.module);
+    if client.is_some() && front.grid.processes() > 1 && depends {
+        bail!("the program is for {}; a plugin runs programs for one device", front.grid);
     }
     let source = Arc::clone(&front.module.source);
     let registry = stats.take("load", || load::registry(&args.load, &[]))?;

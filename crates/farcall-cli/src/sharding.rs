@@ -77,7 +77,7 @@ pub(crate) fn inspect(args: &InspectArgs, module: &Module, func: &Func, registry
         )?;
     }
     if report.movements.is_empty() {
-        writeln!(out, "\nNothing moves between the devices")?;
+        writeln!(out, "\nNo collectives are added")?;
         return Ok(());
     }
     let mut table = terminal::table(&["line", "collective", "bytes", "for"]);

@@ -108,6 +108,9 @@ pub(crate) fn advice(remedy: &Remedy) -> String {
              Registry.load(LIB, [\"{name}=SYMBOL\"]); or register a function: \
              farcall.ffi.register_ffi_target(\"{name}\", fn); see: farcall guide python"
         ),
+        Remedy::Divide => "the program computes with the parts that several devices have of a tensor: \
+             farcall.compile(program, partitioned=True); see: farcall guide devices"
+            .to_owned(),
         Remedy::RegisterLapack => {
             "jaxlib may have a handler of this name: `farcall.register_lapack()` registers jaxlib's LAPACK handlers, \
              all of them; pass the program's registry if it does not use the global one; \

@@ -15,6 +15,8 @@ use farcall_ir::ProgramError;
 pub enum Remedy {
     /// Loading the library that has the target of this name, or registering the target.
     LoadTarget(Arc<str>),
+    /// Compiling the program for several devices, because it computes with their parts of tensors.
+    Divide,
     /// Registering the LAPACK handlers of jaxlib, which only Python can do. It may help for names of LAPACK for
     /// which farcall has no handler.
     RegisterLapack,
@@ -27,7 +29,11 @@ pub enum Remedy {
 impl Remedy {
     /// Returns the remedy for a missing target.
     pub(super) fn of_target(name: &Arc<str>) -> Remedy {
-        if is_lapack(name) { Remedy::RegisterLapack } else { Remedy::LoadTarget(Arc::clone(name)) }
+        match &**name {
+            name if is_lapack(name) => Remedy::RegisterLapack,
+            "xla.sdy.GlobalToLocalShape" | "xla.sdy.LocalToGlobalShape" => Remedy::Divide,
+            _ => Remedy::LoadTarget(Arc::clone(name)),
+        }
     }
 }
 
@@ -39,6 +45,10 @@ impl fmt::Display for Remedy {
                 f,
                 "load the library that has it: Registry::load; if the library does not register it, \
                  Registry::load_symbols with {name}=SYMBOL; see: farcall guide embedding"
+            ),
+            Remedy::Divide => f.write_str(
+                "the program computes with the parts that several devices have of a tensor: compile it with \
+                 CompileOptions::partitioned; see: farcall guide devices",
             ),
             Remedy::RegisterLapack => f.write_str(
                 "farcall has no handler of this LAPACK name. jaxlib may have one, in Python: \
