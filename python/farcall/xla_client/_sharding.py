@@ -206,15 +206,18 @@ class HloSharding:
         return hash(self._key())
 
     def _key(self) -> object:
-        """Returns what equal shardings have in common. The order of devices that have the same part does not
-        count."""
+        """Returns what equal shardings have in common: the same parts on the same devices. The order of devices
+        that have the same part does not count."""
         own = self._sharding
         if own.type == OpSharding.Type.TUPLE:
             return tuple(part._key() for part in self.tuple_elements())
-        if not own.replicate_on_last_tile_dim or not own.tile_assignment_dimensions:
+        tiles, devices = list(own.tile_assignment_dimensions), list(own.tile_assignment_devices)
+        if not self.is_tiled() or not tiles or math.prod(tiles) != len(devices):
             return str(own)
-        *tiles, copies = own.tile_assignment_dimensions
-        parts = np.sort(np.reshape(own.tile_assignment_devices, (-1, copies)), axis=1)
+        copies = tiles.pop() if own.replicate_on_last_tile_dim else 1
+        if math.prod(tiles) == 1 and copies > 1:
+            return str(OpSharding())
+        parts = np.sort(np.reshape(devices, (-1, copies)), axis=1)
         return tuple(tiles), copies, tuple(parts.ravel().tolist())
 
 

@@ -390,10 +390,13 @@ def test_equal_shardings():
         ([2, 2], [2, 3, 0, 1], True),
         ([2, 2], [0, 1, 2, 3], False),
         ([2, 1, 2], [0, 1, 2, 3], True),
+        ([2, 1], [0, 1], True),
+        ([2], [0, 1], False),
+        ([1, 1, 4], [0, 1, 2, 3], True),
     ]
 
     def equal_in(host):
-        made = []
+        made = [host.HloSharding.replicate()]
         for tiles, devices, copies in shardings:
             proto = host.OpSharding()
             proto.type = host.OpSharding.Type.OTHER
@@ -404,7 +407,7 @@ def test_equal_shardings():
         return [[a == b for b in made] for a in made]
 
     equal = equal_in(xla_client)
-    assert [row.count(True) for row in equal] == [2, 2, 1, 1, 1]
+    assert [row.count(True) for row in equal] == [2, 2, 2, 1, 1, 1, 2, 2, 2]
     assert equal == equal_in(pytest.importorskip("jaxlib.xla_client"))
 
 
