@@ -11,6 +11,7 @@ Derivatives exist for the values of a matrix. The number of entries of a result 
 sizes in a program are fixed, so callers pass `entries`, the maximum number. Unused entries belong to no row.
 """
 
+import functools
 from typing import Any, NamedTuple
 
 from farcall._ops import Op, built_in
@@ -64,7 +65,8 @@ class Csr(NamedTuple):
 
 def __getattr__(name: str) -> Any:
     """Returns an op, or `disabled_checks`: the value of the argument of `jax.export.export` of this name that
-    allows calls of the ops.
+    allows calls of the ops. Reading `disabled_checks` also lets JAX write and read exported functions whose arguments
+    or results are of the type `Csr`.
 
     Raises:
       AttributeError: for any other name.
@@ -72,6 +74,7 @@ def __getattr__(name: str) -> Any:
     if name == "disabled_checks":
         from jax.export import DisabledSafetyCheck
 
+        _register_csr()
         return [DisabledSafetyCheck.custom_call(op.__name__) for op in _with_derivatives()]
     if name not in _OPS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -80,6 +83,13 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_OPS, "disabled_checks"})
+
+
+@functools.cache
+def _register_csr() -> None:
+    from jax.export import register_namedtuple_serialization
+
+    register_namedtuple_serialization(Csr, serialized_name="farcall.sparse.Csr")
 
 
 def _with_derivatives() -> list[Op]:

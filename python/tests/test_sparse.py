@@ -252,6 +252,11 @@ BUILT_IN = """
         assert np.array_equal(farcall.compile(lowered)(a, b), jax.jit(jax.grad(lambda a, b: (f(a, b) ** 2).sum()))(a, b))
     exported = jax.export.export(jax.jit(product), disabled_checks=sparse.disabled_checks)(a, b)
     assert np.array_equal(exported.call(a, b), dense @ b)
+    of_matrix = jax.jit(lambda matrix, b: sparse.csr_matmul(*matrix, b))
+    exported = jax.export.export(of_matrix, disabled_checks=sparse.disabled_checks)(sparse.Csr(a, columns, starts), b)
+    stored = jax.export.deserialize(exported.serialize())
+    assert np.array_equal(stored.call(sparse.Csr(a, columns, starts), b), dense @ b)
+    assert np.array_equal(farcall.compile(stored).run([a, columns, starts, b])[0], dense @ b)
     try:
         jax.export.export(jax.jit(lambda a, b: product(a, b) + 1))(a, b)
     except ValueError as error:
