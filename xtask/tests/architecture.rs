@@ -334,7 +334,7 @@ fn modules_of_the_host_import_only_lower_ones() {
         }
     }
     let device = imports("crates/farcall-host/src/device");
-    assert_eq!(device, BTreeSet::from(["error_code", "platform"].map(str::to_owned)));
+    assert_eq!(device, BTreeSet::from(["error_code", "platform", "poll"].map(str::to_owned)));
 }
 
 #[test]

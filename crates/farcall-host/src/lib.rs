@@ -27,6 +27,7 @@ pub mod device;
 mod error_code;
 mod interface;
 pub mod platform;
+mod poll;
 pub mod processes;
 pub mod registry;
 pub mod runs;

@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use farcall_ffi::unwind::{Payload, catch, discard};
 
 use super::Device;
-use crate::interface::pool::poll;
+use crate::poll::poll;
 
 type Task = Box<dyn FnOnce() + Send>;
 
@@ -128,7 +128,7 @@ impl<T> Pending<T> {
 }
 
 /// Returns the next item of work; `None` once the stream ends. A caller that waits for a result often has more
-/// work, so the thread polls for [`POLL_TIME`](crate::interface::pool::POLL_TIME) before it sleeps.
+/// work, so the thread polls for [`POLL_TIME`](crate::poll::POLL_TIME) before it sleeps.
 fn next(work: &Receiver<Task>) -> Option<Task> {
     let mut received = Err(TryRecvError::Empty);
     poll(|| {

@@ -22,7 +22,6 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use farcall_ffi::abi;
 use farcall_ffi::unwind::catch;
@@ -34,13 +33,10 @@ use super::exit::{self, CallName, Doing};
 use super::float_mode::FloatMode;
 use super::guard;
 use super::parking::Seat;
+use crate::poll::poll;
 
 /// Maximum number of spare threads of a pool.
 const MAX_SPARE_THREADS: usize = 64;
-
-/// Time for which an idle thread polls for work before it sleeps. The next kernel of a program starts sooner
-/// than a sleeping thread wakes.
-pub(crate) const POLL_TIME: Duration = Duration::from_micros(50);
 
 /// A pool of threads. Threads are started when there is work, and end when the pool is dropped and its work
 /// is done.
@@ -363,23 +359,6 @@ impl SharedWork {
             }
         }
         assert!(!self.panicked.load(Ordering::Relaxed), "a part of a computation panicked");
-    }
-}
-
-/// Polls a condition for [`POLL_TIME`], and returns its last value.
-pub(crate) fn poll(mut is_there: impl FnMut() -> bool) -> bool {
-    const POLLS_PER_CLOCK_READ: usize = 64;
-    let mut start = None;
-    loop {
-        for _ in 0..POLLS_PER_CLOCK_READ {
-            if is_there() {
-                return true;
-            }
-            std::hint::spin_loop();
-        }
-        if start.get_or_insert_with(Instant::now).elapsed() > POLL_TIME {
-            return is_there();
-        }
     }
 }
 
