@@ -430,3 +430,28 @@ module {
     return %1 : tensor<4xf32>
   }
 }
+// -----
+// passes: fuse, dce
+// A slice that a concatenation could apply while it reads is also broadcast: it is an operand of the fusion for both.
+func.func @main(%y: tensor<2x1x2xi32>) -> (tensor<2x1x2xi32>, tensor<1x1x2xi32>, tensor<2x1x2xi32>) {
+  %x = stablehlo.slice %y [0:1, 0:1, 0:2] : (tensor<2x1x2xi32>) -> tensor<1x1x2xi32>
+  %0 = stablehlo.concatenate %x, %x, dim = 0 : (tensor<1x1x2xi32>, tensor<1x1x2xi32>) -> tensor<2x1x2xi32>
+  %1 = stablehlo.broadcast_in_dim %x, dims = [0, 1, 2] : (tensor<1x1x2xi32>) -> tensor<2x1x2xi32>
+  %2 = stablehlo.add %0, %1 : tensor<2x1x2xi32>
+  return %2, %x, %0 : tensor<2x1x2xi32>, tensor<1x1x2xi32>, tensor<2x1x2xi32>
+}
+// =>
+module {
+  func.func public @main(%arg0: tensor<2x1x2xi32>) -> (tensor<2x1x2xi32>, tensor<1x1x2xi32>, tensor<2x1x2xi32>) {
+    %0 = stablehlo.slice %arg0 [0:1, 0:1, 0:2] : (tensor<2x1x2xi32>) -> tensor<1x1x2xi32>
+    %1 = stablehlo.concatenate %0, %0, dim = 0 : (tensor<1x1x2xi32>, tensor<1x1x2xi32>) -> tensor<2x1x2xi32>
+    %2 = "farcall.fusion"(%0) ({
+    ^bb0(%arg1: tensor<1x1x2xi32>):
+      %3 = stablehlo.broadcast_in_dim %arg1, dims = [0, 1, 2] : (tensor<1x1x2xi32>) -> tensor<2x1x2xi32>
+      %4 = stablehlo.concatenate %arg1, %arg1, dim = 0 : (tensor<1x1x2xi32>, tensor<1x1x2xi32>) -> tensor<2x1x2xi32>
+      %5 = stablehlo.add %4, %3 : tensor<2x1x2xi32>
+      stablehlo.return %5 : tensor<2x1x2xi32>
+    }) : (tensor<1x1x2xi32>) -> tensor<2x1x2xi32>
+    return %2, %0, %1 : tensor<2x1x2xi32>, tensor<1x1x2xi32>, tensor<2x1x2xi32>
+  }
+}

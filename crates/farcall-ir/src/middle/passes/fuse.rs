@@ -392,11 +392,12 @@ fn reduces_rows(func: &Func, id: InstId, roles: &Roles) -> bool {
 fn inside(func: &Func, members: &[InstId], roles: &Roles, set: &mut InstSet) -> Vec<InstId> {
     let mut outside = FxHashSet::default();
     loop {
-        let inside = gathered(func, members, roles, &outside, set);
+        let (inside, shared) = gathered(func, members, roles, &outside, set);
         // Fusions slice only operands, so the source of a slice is computed before the fusion, where other
         // users can share it.
         let known = outside.len();
         outside.extend(sliced(func, &inside, set));
+        outside.extend(shared);
         if outside.len() == known {
             return inside;
         }
@@ -422,14 +423,15 @@ fn sliced(func: &Func, inside: &[InstId], set: &InstSet) -> Vec<InstId> {
     of
 }
 
-/// Computes [`inside`] with the instructions in `outside` as operands.
+/// Computes [`inside`] with the instructions in `outside` as operands. Also returns the duplicated instructions that
+/// some users can take as operands of the fusion only.
 fn gathered(
     func: &Func,
     members: &[InstId],
     roles: &Roles,
     outside: &FxHashSet<InstId>,
     known: &mut InstSet,
-) -> Vec<InstId> {
+) -> (Vec<InstId>, Vec<InstId>) {
     let elements = |v: Option<&ValueId>| v.and_then(|v| func.tensor(*v)?.elements());
     let made = |id: InstId| elements(func.inst(id).results().first());
     let all = |id: InstId| match func.inst(id).op() {
@@ -439,6 +441,23 @@ fn gathered(
     let rows = members.iter().find(|m| reduces_rows(func, **m, roles));
     let n = all(*rows.unwrap_or(&members[0]));
     let rows = rows.map_or(Some(1), |m| made(*m));
+    let can_take =
+        |user: InstId, operand: usize, from: InstId| match (func.inst(user).op(), func.inst(from).op()) {
+            // In a fusion, only operands of the fusion, or slices of these operands, can be moved.
+            (Op::Slice(_), _) => false,
+            (Op::Pad(_), _) => operand == 1 && made(from) == Some(1),
+            (Op::Concatenate { .. }, op) => matches!(op, Op::Slice(_)),
+            (_, op) if op.moves_elements() => made(from) == n,
+            _ => made(from) == n || made(from) == Some(1) || made(from) == rows && is_uniform(func, from),
+        };
+    // The cheap instructions that make operands of an instruction, each with the operand's index.
+    let taken_by = |id: InstId| {
+        let operands = func.inst(id).operands().iter().enumerate();
+        operands.filter_map(|(operand, v)| match func.def(*v) {
+            ValueDef::Result(from, _) if roles.is_cheap(from) => Some((operand, from)),
+            _ => None,
+        })
+    };
     let mut list: Vec<InstId> = Vec::with_capacity(members.len() + 4);
     let mut stack = Vec::new();
     known.clear();
@@ -456,30 +475,18 @@ fn gathered(
                 continue;
             }
             stack.push((id, true));
-            for (operand, v) in func.inst(id).operands().iter().enumerate() {
-                if let ValueDef::Result(from, _) = func.def(*v)
-                    && roles.is_cheap(from)
-                    && !outside.contains(&from)
-                    && match (func.inst(id).op(), func.inst(from).op()) {
-                        // In a fusion, only operands of the fusion, or slices of these operands, can be
-                        // moved.
-                        (Op::Slice(_), _) => false,
-                        (Op::Pad(_), _) => operand == 1 && made(from) == Some(1),
-                        (Op::Concatenate { .. }, op) => matches!(op, Op::Slice(_)),
-                        (_, op) if op.moves_elements() => made(from) == n,
-                        _ => {
-                            made(from) == n
-                                || made(from) == Some(1)
-                                || made(from) == rows && is_uniform(func, from)
-                        }
-                    }
-                {
-                    stack.push((from, false));
-                }
-            }
+            let inner = taken_by(id)
+                .filter(|(operand, from)| !outside.contains(from) && can_take(id, *operand, *from));
+            stack.extend(inner.map(|(_, from)| (from, false)));
         }
     }
-    list
+    let shared = list.iter().flat_map(|id| {
+        let outer =
+            taken_by(*id).filter(|(operand, from)| known.contains(*from) && !can_take(*id, *operand, *from));
+        outer.map(|(_, from)| from).collect::<Vec<_>>()
+    });
+    let shared = shared.collect();
+    (list, shared)
 }
 
 /// Returns true for a duplicated instruction whose elements are all equal.
