@@ -180,7 +180,7 @@ impl Program {
         let grid = Grid { replicas: num_replicas, partitions: num_partitions };
         let of_engine = EngineOptions::new().grid(grid).partitioned(num_partitions > 1);
         let compile = || Executable::compile_owned(module, &registry, &of_engine);
-        let executable = reporting(Reports::OfHost, compile).map_err(|e| Status::of(&e))?;
+        let executable = reporting(Reports::OfHost, compile).map_err(Status::of_compiler)?;
         let parts = Parts { name, options, parameters, results, source, owner };
         Program::of(executable, parts)
     }

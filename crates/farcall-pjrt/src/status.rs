@@ -1,7 +1,8 @@
 //! Errors of the plugin, as the interface passes them.
 
-use farcall::CodedError;
 use farcall::ffi::StatusCode;
+use farcall::registry::{Remedy, advise};
+use farcall::{CodedError, CompileError};
 use farcall_pjrt_abi::ErrorCode;
 
 /// An error: a code of `absl::Status` and a message.
@@ -32,11 +33,31 @@ impl Status {
         Status::new(code(error.code().status()), error.to_string())
     }
 
+    /// Converts an error of the compiler, with advice for users of JAX.
+    pub(crate) fn of_compiler(error: CompileError) -> Status {
+        let code = code(error.code().status());
+        match error.into_program() {
+            Ok(error) => Status::new(code, advise(error, advice).to_string()),
+            Err(error) => Status::new(code, error.to_string()),
+        }
+    }
+
     /// Converts a status that the caller passes; `None` for success.
     pub(crate) fn given(code: ErrorCode, message: String) -> Option<Status> {
         let code = if code.name().is_some() { code } else { ErrorCode::UNKNOWN };
         let message = if message.is_empty() { "the caller gave no message".to_owned() } else { message };
         (code != ErrorCode::OK).then(|| Status::new(code, message))
+    }
+}
+
+/// Phrases a remedy for users of JAX, through which most programs reach the plugin.
+fn advice(remedy: &Remedy) -> String {
+    match remedy {
+        Remedy::LoadTarget(name) => format!(
+            "register it for the platform `cpu`: jax.ffi.register_ffi_target(\"{name}\", …); or load the library that \
+             has it: farcall.load(LIB); see: farcall guide jax-backend"
+        ),
+        other => other.to_string(),
     }
 }
 
