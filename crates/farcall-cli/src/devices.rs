@@ -54,10 +54,34 @@ pub(crate) fn depends_on_device(module: &Module) -> bool {
     any_op(module, |op| op.info().is(Traits::COLLECTIVE) || matches!(op, Op::PartitionId | Op::ReplicaId))
 }
 
-/// Returns true if a program converts complete values to the parts of a device, as `shard_map` does. Such a program
-/// runs on the devices that it is for only.
+/// Returns true if a program converts complete values to the parts of a device, as `shard_map` does. Such a
+/// program runs on the devices that it is for only.
 pub(crate) fn computes_on_parts(module: &Module) -> bool {
     any_op(module, |op| matches!(op, Op::CustomCall(call) if ENTRIES.contains(&&*call.target)))
+}
+
+/// Refuses the options that record a run, for a run on these devices.
+pub(crate) fn refuse_records(args: &RunArgs, grid: Grid) -> Result<()> {
+    if args.profile.is_some() || args.trace.is_some() {
+        bail!("--profile and --trace record runs on one device; this run is on {grid}");
+    }
+    Ok(())
+}
+
+/// Warns of a collective that names several devices in a program that runs on one: as in XLA, the device
+/// takes part alone.
+pub(crate) fn warn_of_absent(module: &Module, grid: Grid) {
+    let names_several = |op: &Op| match op {
+        Op::AllReduce(groups) => groups.ids.len() > 1,
+        Op::CollectivePermute(op) => op.pairs.iter().any(|id| id.as_i64() > 0),
+        _ => false,
+    };
+    if grid == Grid::ONE && any_op(module, names_several) {
+        anstream::eprintln!(
+            "warning: collectives of the program name several devices, but it runs on one, which takes part alone; \
+             --devices N runs it on several"
+        );
+    }
 }
 
 fn any_op(module: &Module, is_it: impl Fn(&Op) -> bool) -> bool {
@@ -79,9 +103,7 @@ impl DeviceRun<'_> {
     /// requested.
     pub(crate) fn run(&self, params: &[&Type], stats: &mut Stats) -> Result<()> {
         let args = self.args;
-        if args.profile.is_some() || args.trace.is_some() {
-            bail!("--profile and --trace record runs on one device; this run is on {}", self.grid);
-        }
+        refuse_records(args, self.grid)?;
         let count = self.grid.processes();
         let arguments =
             stats.take("inputs", || inputs::on_devices(self.interface, params, &args.inputs, count))?;

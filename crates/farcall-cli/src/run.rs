@@ -52,6 +52,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     if client.is_some() && front.grid.processes() > 1 && depends {
         bail!("the program is for {}; a plugin runs programs for one device", front.grid);
     }
+    devices::warn_of_absent(&front.module, front.grid);
     let source = Arc::clone(&front.module.source);
     let registry = stats.take("load", || load::registry(&args.load, &[]))?;
     let func = front.func()?;
@@ -69,6 +70,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
         }
     };
     ready.require_elements()?;
+    if let Ready::Engine(executable) = &ready
+        && executable.plan().sharding().is_some()
+    {
+        devices::refuse_records(args, executable.grid())?;
+    }
     if let Some(grid) = devices::of_run(&ready, &args.how.devices, front.grid) {
         let params: Vec<&Type> = func.params().iter().map(|p| func.ty(*p)).collect();
         let params: Vec<&Type> = params.into_iter().filter(|ty| **ty != Type::Token).collect();

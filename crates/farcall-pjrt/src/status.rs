@@ -33,7 +33,7 @@ impl Status {
         Status::new(code(error.code().status()), error.to_string())
     }
 
-    /// Converts an error of the compiler, with advice for users of JAX.
+    /// Converts an error of the compiler, with advice.
     pub(crate) fn of_compiler(error: CompileError) -> Status {
         let code = code(error.code().status());
         match error.into_program() {
@@ -50,12 +50,12 @@ impl Status {
     }
 }
 
-/// Phrases a remedy for users of JAX, through which most programs reach the plugin.
+/// Phrases a remedy for the plugin's hosts: JAX, and farcall's command.
 fn advice(remedy: &Remedy) -> String {
     match remedy {
         Remedy::LoadTarget(name) => format!(
-            "register it for the platform `cpu`: jax.ffi.register_ffi_target(\"{name}\", …); or load the library that \
-             has it: farcall.load(LIB); see: farcall guide jax-backend"
+            "register it for the platform `cpu` (in JAX: jax.ffi.register_ffi_target(\"{name}\", …)), or load the \
+             library that has it (in Python: farcall.load(LIB); with the command: --load LIB)"
         ),
         other => other.to_string(),
     }

@@ -59,13 +59,74 @@ fn results_are_printed_like_those_of_the_engine() {
     assert_eq!(folder.farcall([&args[..], &["--engine", "farcall"]].concat()).stdout, expected.stdout);
 }
 
+/// A plugin runs programs for one device.
+#[test]
+fn options_and_programs_for_several_devices_are_refused() {
+    let sum = "module attributes {mhlo.num_replicas = 2 : i32} {
+  func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
+    %0 = \"stablehlo.all_reduce\"(%x) ({
+    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+      %s = stablehlo.add %a, %b : tensor<f32>
+      stablehlo.return %s : tensor<f32>
+    }) {replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>} : (tensor<3xf32>) -> tensor<3xf32>
+    return %0 : tensor<3xf32>
+  }
+}
+";
+    let folder = folder().with("sum.mlir", sum);
+    folder.fails(
+        &["run", "sum.mlir", "--fill", "iota", "--engine", "pjrt:plugin.so", "--devices", "2"],
+        expect![[r#"
+            error: --devices is an option of farcall's engine; a plugin has no such option
+        "#]],
+    );
+    folder.fails(
+        &["run", "sum.mlir", "--fill", "iota", "--engine", "pjrt:plugin.so"],
+        expect![[r#"
+            error: the program is for 2 replicas × 1 partition; a plugin runs programs for one device
+        "#]],
+    );
+    let alone = folder.farcall(["run", "sum.mlir", "--fill", "iota", "--replicas", "1"]);
+    assert_eq!(alone.stdout, "out0  f32[3]\n[0.0, 1.0, 2.0]\n");
+    assert!(
+        alone.stderr.starts_with("warning: collectives of the program name several devices"),
+        "{}",
+        alone.stderr
+    );
+}
+
+/// A program of `shard_map` runs on the partitions that it states, without options.
+#[test]
+fn programs_that_compute_with_parts() {
+    let program = "module attributes {mhlo.num_partitions = 2 : i32} {
+  sdy.mesh @mesh = <[\"x\"=2]>
+  func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+    %0 = sdy.manual_computation(%x) in_shardings=[<@mesh, [{\"x\"}]>] out_shardings=[<@mesh, [{\"x\"}]>] manual_axes={\"x\"} (%p: tensor<2xf32>) {
+      %1 = stablehlo.reverse %p, dims = [0] : tensor<2xf32>
+      sdy.return %1 : tensor<2xf32>
+    } : (tensor<4xf32>) -> tensor<4xf32>
+    return %0 : tensor<4xf32>
+  }
+}
+";
+    let folder = Folder::new().with("parts.mlir", program);
+    let printed = "out0  f32[4]\n[1.0, 0.0, 3.0, 2.0]\n";
+    assert_eq!(folder.farcall(["run", "parts.mlir", "--fill", "iota"]).stdout, printed);
+    folder.fails(
+        &["run", "parts.mlir", "--fill", "iota", "--profile"],
+        expect![[r#"
+            error: --profile and --trace record runs on one device; this run is on 1 replica × 2 partitions
+        "#]],
+    );
+}
+
 #[test]
 fn errors_keep_the_text_of_the_plugin() {
     let folder = folder().with("call.mlir", CALL.replace("CALLEE", "nobody"));
     folder.fails(&["run", "call.mlir", "--fill", "iota", "--engine", "pjrt:plugin.so"], expect![[r#"
             error: PJRT_Client_Compile: error: [missing_target] no target `nobody` is registered for the platform Host
              |
-             = note: load the library that has it: Registry::load; if the library does not register it, Registry::load_symbols with nobody=SYMBOL; see: farcall guide embedding (NOT_FOUND)
+             = note: register it for the platform `cpu` (in JAX: jax.ffi.register_ffi_target("nobody", …)), or load the library that has it (in Python: farcall.load(LIB); with the command: --load LIB) (NOT_FOUND)
         "#]]);
     folder.fails(
         &["run", "p.mlir", "--fill", "iota", "--engine", "pjrt:plugin.so", "--engine-option", "speed=2"],
