@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-/// Time for which a thread polls before it sleeps. The next kernel of a program, and the next run of a device, start
-/// sooner than a sleeping thread wakes.
+/// Time for which a thread polls before it sleeps. The next kernel of a program, and the next run of a
+/// device, start sooner than a sleeping thread wakes.
 pub(crate) const POLL_TIME: Duration = Duration::from_micros(50);
 
 /// Polls a condition for [`POLL_TIME`], and returns its last value.

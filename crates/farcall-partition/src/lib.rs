@@ -236,8 +236,8 @@ fn stated(reader: &Reader<'_>, func: &Func, shardings: &mut Shardings) -> Result
     if errors.is_empty() { Ok(Stated { params, results, borders }) } else { Err(errors) }
 }
 
-/// Reads the shardings that an instruction states for its results. A custom call also states one for each token that
-/// it returns in the program; the middle form has no tokens.
+/// Reads the shardings that an instruction states for its results. A custom call also states one for each
+/// token that it returns in the program; the middle form has no tokens.
 fn read_results(reader: &Reader<'_>, inst: Inst<'_>) -> Result<Vec<Option<Annotation>>, String> {
     let types = match inst.op() {
         Op::CustomCall(call) => call.types.as_ref().map(|types| types.results.as_slice()),

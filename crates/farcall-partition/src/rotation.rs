@@ -30,8 +30,8 @@ impl Rotation {
         (source == other && covers).then_some(Rotation { source, dim, first: upper.start })
     }
 
-    /// Returns the rule for the source and the result, which have these sizes. Along the rotated dimension, parts
-    /// have no padding.
+    /// Returns the rule for the source and the result, which have these sizes. Along the rotated dimension,
+    /// parts have no padding.
     pub(crate) fn rule(self, sizes: &[usize]) -> Rule {
         let mut rule = Rule::identity(sizes);
         rule.is_pointwise = false;

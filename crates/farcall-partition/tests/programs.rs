@@ -1518,8 +1518,8 @@ fn pooling_that_leaves_elements_out() {
     );
 }
 
-/// Tokens have no shardings in the middle form. The program states shardings for them, too, and counts them among
-/// parameters and results.
+/// Tokens have no shardings in the middle form. The program states shardings for them, too, and counts them
+/// among parameters and results.
 #[test]
 fn tokens() {
     check(

@@ -22,8 +22,8 @@ pub struct Cost {
 /// dimension into blocks as long as the window, and combine the elements of each block from both ends.)
 const MAX_OPS_PER_WINDOW_DIM: u64 = 3;
 
-/// Prices of [`Plan::estimated_picoseconds`]: for an operation in a product of matrices or a convolution, of real
-/// and of complex numbers.
+/// Prices of [`Plan::estimated_picoseconds`]: for an operation in a product of matrices or a convolution, of
+/// real and of complex numbers.
 const PRODUCT_PICOSECONDS: u64 = 8;
 const COMPLEX_PRODUCT_PICOSECONDS: u64 = 32;
 /// For any other operation on numbers that is one or a few instructions of the processor.
@@ -60,8 +60,9 @@ impl Plan {
         Cost { bytes, flops }
     }
 
-    /// Returns a rough estimate of the time of one call of a thunk on one thread, in picoseconds. For a loop or a
-    /// choice, nested thunks are excluded; the work of handlers and the waits of collectives do not count.
+    /// Returns a rough estimate of the time of one call of a thunk on one thread, in picoseconds. For a loop
+    /// or a choice, nested thunks are excluded; the work of handlers and the waits of collectives do not
+    /// count.
     pub fn estimated_picoseconds(&self, thunk: &Thunk) -> u64 {
         let Cost { bytes, .. } = self.work(thunk);
         let (inputs, results) = (types(&thunk.inputs), types(thunk.results()));
@@ -81,7 +82,8 @@ impl Plan {
     }
 }
 
-/// Returns the operations of a fusion, which apply to whole tensors, with the types of their operands and results.
+/// Returns the operations of a fusion, which apply to whole tensors, with the types of their operands and
+/// results.
 fn fused(compute: &Compute) -> Option<impl Iterator<Item = (&Op, Vec<&TensorType>, &TensorType)>> {
     let (Op::Form(FormOp::Fusion), [body]) = (&compute.op, compute.bodies.as_slice()) else { return None };
     Some(body.insts.iter().map(|inst| {

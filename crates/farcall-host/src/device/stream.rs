@@ -127,8 +127,8 @@ impl<T> Pending<T> {
     }
 }
 
-/// Returns the next item of work; `None` once the stream ends. A caller that waits for a result often has more
-/// work, so the thread polls for [`POLL_TIME`](crate::poll::POLL_TIME) before it sleeps.
+/// Returns the next item of work; `None` once the stream ends. A caller that waits for a result often has
+/// more work, so the thread polls for [`POLL_TIME`](crate::poll::POLL_TIME) before it sleeps.
 fn next(work: &Receiver<Task>) -> Option<Task> {
     let mut received = Err(TryRecvError::Empty);
     poll(|| {

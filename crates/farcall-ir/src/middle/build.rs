@@ -97,8 +97,8 @@ fn built(module: &Module, entry: &Func, lower: &mut dyn Lower) -> Result<Module,
     Ok(form)
 }
 
-/// Returns the attributes of the tensors of parameters or results, from those of the entry: the middle form has no
-/// tokens, and counts the tensors of a tuple. The first tensor of a tuple has the tuple's attributes.
+/// Returns the attributes of the tensors of parameters or results, from those of the entry: the middle form
+/// has no tokens, and counts the tensors of a tuple. The first tensor of a tuple has the tuple's attributes.
 fn of_tensors<'t>(types: impl Iterator<Item = &'t Type>, attrs: &[AttrDict]) -> Vec<AttrDict> {
     fn tensors(ty: &Type) -> usize {
         match ty {

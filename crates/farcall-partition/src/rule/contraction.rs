@@ -37,13 +37,13 @@ pub(super) fn convolution(rule: &mut Rule, call: &Call<'_>, op: &Convolution) {
         let kernel = dims.kernel_spatial[i];
         let [image, window, result] = [image[*from], kernels[kernel], call.results[0][*to]];
         let (stride, dilation, low) = (op.strides[i], op.lhs_dilation[i], op.padding[i].0);
-        // In the gradient of a kernel, the window is the larger dimension. Parts of a reversed window would meet
-        // parts of the image on other devices.
+        // In the gradient of a kernel, the window is the larger dimension. Parts of a reversed window would
+        // meet parts of the image on other devices.
         let is_larger = window.checked_mul(op.rhs_dilation[i]) > result.checked_mul(stride);
         let is_reversed = op.reversal.get(i).is_some_and(|reversed| *reversed);
         if is_larger && dilation == 1 && !is_reversed && has_sums(call) {
-            // Element `w` of the window meets the image's elements `r * stride + w * rhs_dilation - low`, for each
-            // result `r`.
+            // Element `w` of the window meets the image's elements `r * stride + w * rhs_dilation - low`, for
+            // each result `r`.
             if let Some(reach) = reach(result, stride) {
                 let shape = WindowShape { reach, stride: op.rhs_dilation[i], dilation, low };
                 let windows = Windows::new((image, window), shape);

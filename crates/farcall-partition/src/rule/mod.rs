@@ -74,8 +74,8 @@ pub(crate) enum Exchange {
     Reverse,
 }
 
-/// Windows over a dimension of an operand, one for each index of the result's dimension or, in a reduced factor, of
-/// the kernel's.
+/// Windows over a dimension of an operand, one for each index of the result's dimension or, in a reduced
+/// factor, of the kernel's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Windows {
     /// Size of the operand's dimension.
@@ -95,8 +95,8 @@ pub(crate) struct Windows {
     pub(crate) padding: (i64, i64),
 }
 
-/// Shape of windows along a dimension. Lengths are in elements of the dilated dimension, with what lies between the
-/// operand's elements.
+/// Shape of windows along a dimension. Lengths are in elements of the dilated dimension, with what lies
+/// between the operand's elements.
 #[derive(Clone, Copy)]
 struct WindowShape {
     /// Distance from the beginning of a window to the end of its last element.
@@ -110,8 +110,8 @@ struct WindowShape {
 }
 
 impl Windows {
-    /// Returns `to` windows over a dimension of `from` elements. Returns `None` for a dimension that cannot be
-    /// divided.
+    /// Returns `to` windows over a dimension of `from` elements. Returns `None` for a dimension that cannot
+    /// be divided.
     fn new((from, to): (usize, usize), shape: WindowShape) -> Option<Windows> {
         let number = |n: usize| i64::try_from(n).ok();
         let (reach, stride) = (number(shape.reach)?, number(shape.stride)?);

@@ -423,8 +423,8 @@ fn sliced(func: &Func, inside: &[InstId], set: &InstSet) -> Vec<InstId> {
     of
 }
 
-/// Computes [`inside`] with the instructions in `outside` as operands. Also returns the duplicated instructions that
-/// some users can take as operands of the fusion only.
+/// Computes [`inside`] with the instructions in `outside` as operands. Also returns the duplicated
+/// instructions that some users can take as operands of the fusion only.
 fn gathered(
     func: &Func,
     members: &[InstId],
