@@ -69,7 +69,9 @@ impl Plan {
         let uncounted = || bytes.saturating_mul(UNCOUNTED_BYTE_PICOSECONDS);
         let computing = match &thunk.op {
             ThunkOp::Compute(compute) => match fused(compute) {
-                Some(ops) => ops.filter_map(|(op, inputs, result)| price(op, 1, &inputs, &[result])).sum(),
+                Some(ops) => ops
+                    .filter_map(|(op, inputs, result)| price(op, 1, &inputs, &[result]))
+                    .fold(0, u64::saturating_add),
                 None => price(&compute.op, applied(compute), &inputs, &results).unwrap_or_else(uncounted),
             },
             ThunkOp::Reference(id) => {
