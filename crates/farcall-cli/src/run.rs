@@ -48,8 +48,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
             "with a plugin, --dump shows the stages text, verified and refined; the others are of farcall's engine"
         );
     }
-    let depends = devices::depends_on_device(&front.module) || devices::computes_on_parts(&front.module);
-    if client.is_some() && front.grid.processes() > 1 && depends {
+    if client.is_some()
+        && front.grid.processes() > 1
+        && (devices::depends_on_device(&front.module) || devices::computes_on_parts(&front.module))
+    {
         bail!("the program is for {}; a plugin runs programs for one device", front.grid);
     }
     devices::warn_of_absent(&front.module, front.grid);
