@@ -1442,7 +1442,7 @@ fn gradients_of_windows() {
 }
 
 /// Two slices that are joined in the other order are a rotation: devices permute what crosses the borders of
-/// their parts, and nobody computes the slices. The second rotation is as long as two parts.
+/// their parts, and no device computes the slices. The second rotation is as long as two parts.
 #[test]
 fn rotations_of_divided_dimensions() {
     check(

@@ -190,7 +190,7 @@ impl Emitter<'_> {
 }
 
 /// Returns the rotations of a program along dimensions that are divided in the source and in the result, and
-/// in the source evenly. (If one of them is whole, slices and a concatenation move fewer bytes.)
+/// in the source evenly. (If the source or the result is whole, slices and a concatenation move fewer bytes.)
 pub(super) fn rotations(program: &Program<'_>) -> Rotations {
     Rotations::of(program.func, |inst, rotation| {
         let axes = |value| &program.shardings.of(value).tiling.dims[rotation.dim];
