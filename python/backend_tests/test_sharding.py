@@ -262,3 +262,12 @@ def test_partitioned_callbacks_receive_the_parts_of_their_device(mesh):
     found = [parts for parts in seen if len(parts) == 2]
     assert sorted(str(parts) for parts in found) == sorted(str(parts) for parts in expected)
     np.testing.assert_array_equal(uneven, [x[1:]] * 4)
+
+
+def test_devices_that_wait_for_each_other_are_an_error(mesh):
+    def only_some(a):
+        return jax.lax.cond(jax.lax.axis_index("x") == 0, lambda a: jax.lax.psum(a, "x"), lambda a: a, a)
+
+    divided = jax.shard_map(only_some, mesh=mesh, in_specs=P("x"), out_specs=P("x"), check_vma=False)
+    with pytest.raises(jax.errors.JaxRuntimeError, match=r"device 0 waits for device 2 in .*test_sharding.py:\d+"):
+        jax.block_until_ready(jax.jit(divided)(jnp.ones(4)))

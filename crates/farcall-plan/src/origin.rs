@@ -23,6 +23,15 @@ impl Plan {
     pub fn origin(&self, thunk: &Thunk) -> Origin {
         Origin::at(&self.parts.source, thunk.span, thunk.loc.clone())
     }
+
+    /// Returns the location of a thunk for messages: `file:line:column` or, for a program without text, the
+    /// location that the program states. It is empty if nothing is known.
+    pub fn place(&self, thunk: &Thunk) -> Arc<str> {
+        match &thunk.loc {
+            Some(loc) if self.parts.source.is_none() => Arc::clone(loc),
+            _ => self.parts.source.place(thunk.span).into(),
+        }
+    }
 }
 
 impl Origin {

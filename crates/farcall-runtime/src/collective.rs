@@ -43,6 +43,9 @@ pub(super) struct LoadedCollective {
     signature: Arc<str>,
     /// The part that each device plays, determined when it is first needed.
     parts: Vec<OnceLock<Part>>,
+    /// The points at which groups meet, each at the index of its group's first device. The devices of a group
+    /// share their point, so that comparisons are quick.
+    points: Vec<OnceLock<Arc<Point>>>,
 }
 
 /// The part that a device plays in a collective.
@@ -71,9 +74,10 @@ impl LoadedCollective {
             element_bytes: types().map(|(x, _)| x.dtype.size()).collect(),
             kernel,
             grid: plan.grid(),
-            place: plan.source().place(thunk.span).into(),
+            place: plan.place(thunk),
             signature: signature.into(),
-            parts: (0..plan.grid().processes().min(MAX_KNOWN_PARTS)).map(|_| OnceLock::new()).collect(),
+            parts: unknown(plan.grid()),
+            points: unknown(plan.grid()),
             collective: collective.clone(),
         }
     }
@@ -101,6 +105,7 @@ impl LoadedCollective {
             ProcessRole::Outside => Part::Outside,
             ProcessRole::Member(group) => {
                 let own = group.iter().position(|p| *p == process.number).unwrap_or(0);
+                let first = group.first().copied().unwrap_or(0);
                 let point = Point {
                     op: self.collective.op.name(),
                     place: Arc::clone(&self.place),
@@ -108,7 +113,10 @@ impl LoadedCollective {
                     group: group.into(),
                     signature: Arc::clone(&self.signature),
                 };
-                Part::Member { point: Arc::new(point), own, source }
+                let made = Arc::new(point);
+                let shared = self.points.get(first).map(|point| point.get_or_init(|| Arc::clone(&made)));
+                let point = shared.filter(|shared| **shared == made).map_or(made, Arc::clone);
+                Part::Member { point, own, source }
             }
         }
     }
@@ -384,6 +392,11 @@ impl LoadedCollective {
 
 /// Maximum number of devices whose parts are kept.
 const MAX_KNOWN_PARTS: usize = 4096;
+
+/// Returns a place for what a collective keeps of each device.
+fn unknown<T>(grid: Grid) -> Vec<OnceLock<T>> {
+    (0..grid.processes().min(MAX_KNOWN_PARTS)).map(|_| OnceLock::new()).collect()
+}
 
 /// A group that has met, as one of its devices sees it.
 struct Group<'a> {

@@ -36,8 +36,12 @@ const STACK_BYTES: usize = 8 << 20;
 /// Maximum time for which processes that wait in vain let the others run.
 const MAX_GRACE: Duration = Duration::from_millis(500);
 
-/// Interval at which the thread that started the processes polls for interrupts.
+/// Interval at which the thread that started the processes polls for interrupts, and looks for processes that
+/// wait in vain while others run.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Number of processes that an error names.
+const MAX_LISTED: usize = 8;
 
 /// The processes of one run of a program.
 #[derive(Debug)]
@@ -89,6 +93,13 @@ enum Activity {
     Finished,
 }
 
+impl Activity {
+    /// Returns true if the process does not wait.
+    fn runs(&self) -> bool {
+        matches!(self, Activity::Running | Activity::Met(_))
+    }
+}
+
 /// A collective operation as one process sees it. Processes meet if their points are equal, without regard to
 /// the place.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -108,7 +119,8 @@ pub struct Point {
 impl Point {
     /// Returns true if processes at the two points meet.
     fn meets(&self, other: &Point) -> bool {
-        self.group == other.group && self.channel == other.channel && self.signature == other.signature
+        std::ptr::eq(self, other)
+            || self.channel == other.channel && self.group == other.group && self.signature == other.signature
     }
 }
 
@@ -345,13 +357,13 @@ impl Processes {
         let mut state = self.lock();
         let mut was_interrupted = false;
         while state.threads > 0 {
-            if state.is_ending || interrupted.is_none() && state.stuck_since.is_none() {
+            if state.is_ending {
                 state = self.ended.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
             }
             let woken = self.ended.wait_timeout(state, POLL_INTERVAL);
             state = woken.unwrap_or_else(PoisonError::into_inner).0;
-            if state.stuck_since.is_some() && !state.is_ending {
+            if !state.is_ending {
                 self.check_stuck(&mut state);
             }
             if let Some(is_due) = interrupted
@@ -389,17 +401,20 @@ impl Processes {
         self.wakes.iter().for_each(Condvar::notify_all);
     }
 
+    /// Ends the run with an error if all processes wait or have finished, and some cannot continue.
+    fn check_all_stuck(&self, state: &mut State) {
+        if !state.activities.iter().any(Activity::runs) {
+            self.check_stuck(state);
+        }
+    }
+
     /// Ends the run with an error if some of the waiting processes cannot continue. If other processes still
     /// run, they get some time first, since they may have to be a part of the error.
     fn check_stuck(&self, state: &mut State) {
         let stuck = stuck::find(state);
         let Some(first) = stuck.first().copied() else { return };
-        let runs = |activity: &Activity| matches!(activity, Activity::Running | Activity::Met(_));
-        if state.activities.iter().any(runs) {
-            let since = *state.stuck_since.get_or_insert_with(|| {
-                self.ended.notify_all();
-                Instant::now()
-            });
+        if state.activities.iter().any(Activity::runs) {
+            let since = *state.stuck_since.get_or_insert_with(Instant::now);
             if since.elapsed() < MAX_GRACE {
                 return;
             }
@@ -417,6 +432,10 @@ impl Processes {
         let mut text = String::from("the devices wait for each other");
         let mut missing: Vec<usize> = Vec::new();
         for (i, number) in stuck.iter().enumerate() {
+            if i == MAX_LISTED && stuck.len() > MAX_LISTED + 1 {
+                let _ = write!(text, "; {} others wait, too", stuck.len() - i);
+                break;
+            }
             let separator = if i == 0 { ": " } else { "; " };
             let _ = write!(text, "{separator}{} waits ", self.name(*number));
             match &state.activities[*number] {
@@ -485,9 +504,13 @@ fn located(op: &str, place: &str) -> String {
     if place.is_empty() { op.to_owned() } else { format!("{op} at {place}") }
 }
 
-/// Formats `0, 1, 2`.
+/// Formats `0, 1, 2`, and many numbers as `0, 1, 2, 3, 4, 5, 6, 7, … (64 in all)`.
 fn numbers(all: &[usize]) -> String {
-    all.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")
+    let list = |some: &[usize]| some.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+    match all.get(..MAX_LISTED) {
+        Some(first) if all.len() > MAX_LISTED + 1 => format!("{}, … ({} in all)", list(first), all.len()),
+        _ => list(all),
+    }
 }
 
 /// Marks a process as ended when it is dropped.
@@ -505,7 +528,7 @@ impl Drop for End<'_> {
         if self.has_failed {
             all.end(&mut state, Some(*number));
         } else if !state.is_ending {
-            all.check_stuck(&mut state);
+            all.check_all_stuck(&mut state);
         }
         all.ended.notify_all();
     }
@@ -550,7 +573,7 @@ impl Participant {
                 self.all.wakes[*other].notify_all();
             }
         } else {
-            self.all.check_stuck(&mut state);
+            self.all.check_all_stuck(&mut state);
         }
         self.wait(state, |_, activity| match activity {
             Activity::Met(gathering) => ControlFlow::Break(gathering.clone()),
@@ -672,7 +695,7 @@ impl Participant {
             return Err(ProcessError::Ended);
         }
         state.activities[self.number] = Activity::Receives(at);
-        self.all.check_stuck(&mut state);
+        self.all.check_all_stuck(&mut state);
         let (from, values) = self.wait(state, |state, _| match state.take(channel, self.number, from) {
             Some(sent) => ControlFlow::Break(sent),
             None => ControlFlow::Continue(()),

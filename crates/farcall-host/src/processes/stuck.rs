@@ -4,21 +4,28 @@
 //! can continue themselves. All other processes are stuck: each waits for a process that has ended, or for
 //! one that is stuck somewhere else.
 
-use super::{Activity, State};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::{Activity, Point, State};
 
 /// Returns the numbers of the processes that can never continue, in ascending order.
 pub(super) fn find(state: &State) -> Vec<usize> {
     let activities = &state.activities;
-    let mut can_continue: Vec<bool> =
-        activities.iter().map(|a| matches!(a, Activity::Running | Activity::Met(_))).collect();
+    let mut can_continue: Vec<bool> = activities.iter().map(Activity::runs).collect();
     loop {
         let mut has_changed = false;
+        // Processes of a group usually share their point. A point that cannot continue now may do so in the
+        // next pass.
+        let mut known: HashMap<*const Point, bool> = HashMap::new();
         for (number, activity) in activities.iter().enumerate() {
             let may = |other: &usize| can_continue.get(*other).copied().unwrap_or(false);
             let continues = match activity {
-                Activity::Meets(point, _) => point.group.iter().all(|other| {
-                    may(other)
-                        || matches!(activities.get(*other), Some(Activity::Meets(at, _)) if at.meets(point))
+                Activity::Meets(point, _) => *known.entry(Arc::as_ptr(point)).or_insert_with(|| {
+                    point.group.iter().all(|other| {
+                        let meets = |a: &Activity| matches!(a, Activity::Meets(at, _) if at.meets(point));
+                        may(other) || activities.get(*other).is_some_and(meets)
+                    })
                 }),
                 Activity::Receives(at) => {
                     state.has_sent(at.channel, number, at.from)

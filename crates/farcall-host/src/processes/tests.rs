@@ -107,6 +107,19 @@ fn processes_that_cannot_meet_are_an_error() {
     );
 }
 
+/// Of many processes, an error names the first ones.
+#[test]
+fn errors_of_many_processes_are_short() {
+    let all: Vec<usize> = (0..64).collect();
+    let error = error(&Processes::new(grid(64)), |participant| match participant.process().number {
+        40 => Ok(()),
+        _ => participant.meet(&point(&all, "s"), Offer::Values(Vec::new())).map(drop),
+    });
+    let group = "group 0, 1, 2, 3, 4, 5, 6, 7, … (64 in all)";
+    assert!(error.contains(&format!("device 7 waits for device 40 in op at p:1:1 (channel 0, {group})")));
+    assert!(error.ends_with("; 55 others wait, too; device 40 has finished"), "{error}");
+}
+
 #[test]
 fn a_panic_ends_the_others() {
     let processes = Processes::new(grid(2));

@@ -4,6 +4,8 @@
 //! is number 0 of its grid. The only process of a group receives its own values, and a process that receives
 //! nothing gets zeros ([`ProcessRole`]).
 
+use std::collections::{HashMap, HashSet};
+
 use farcall_sig::DType;
 
 use crate::attr::{AttrDict, Attribute, IntKind};
@@ -351,17 +353,17 @@ impl Endpoint {
 
 /// Returns the processes that pairs connect with a process, in ascending order.
 fn connected(pairs: &[[usize; 2]], process: usize) -> Vec<usize> {
-    let mut connected = vec![process];
+    let mut neighbors: HashMap<usize, Vec<usize>> = HashMap::new();
+    for [from, to] in pairs {
+        neighbors.entry(*from).or_default().push(*to);
+        neighbors.entry(*to).or_default().push(*from);
+    }
+    let (mut connected, mut found) = (vec![process], HashSet::from([process]));
     let mut next = 0;
-    while let Some(reached) = connected.get(next).copied() {
+    while let Some(reached) = connected.get(next) {
         next += 1;
-        for pair in pairs.iter().filter(|pair| pair.contains(&reached)) {
-            for other in pair {
-                if !connected.contains(other) {
-                    connected.push(*other);
-                }
-            }
-        }
+        let others = neighbors.get(reached).into_iter().flatten().copied();
+        connected.extend(others.filter(|other| found.insert(*other)));
     }
     connected.sort_unstable();
     connected
