@@ -11,6 +11,7 @@ use farcall::ir::interface::Interface;
 use farcall::ir::literal::Literal;
 use farcall::ir::module::Module;
 use farcall::ir::op::Traits;
+use farcall::ir::sharding::borders;
 use farcall::ir::types::Type;
 use farcall::ir::{AttrDict, Op};
 use serde_json::json;
@@ -46,9 +47,6 @@ pub(crate) fn states_shardings(module: &Module) -> bool {
         })
 }
 
-/// Calls in a program for several devices after which it computes with the parts of a device.
-const ENTRIES: [&str; 2] = ["xla.sdy.GlobalToLocalShape", "SPMDFullToShardShape"];
-
 /// Returns true if the results of a program may depend on the device that runs it.
 pub(crate) fn depends_on_device(module: &Module) -> bool {
     any_op(module, |op| op.info().is(Traits::COLLECTIVE) || matches!(op, Op::PartitionId | Op::ReplicaId))
@@ -57,7 +55,8 @@ pub(crate) fn depends_on_device(module: &Module) -> bool {
 /// Returns true if a program converts complete values to the parts of a device, as `shard_map` does. Such a
 /// program runs on the devices that it is for only.
 pub(crate) fn computes_on_parts(module: &Module) -> bool {
-    any_op(module, |op| matches!(op, Op::CustomCall(call) if ENTRIES.contains(&&*call.target)))
+    let enters = |target: &str| matches!(target, borders::GLOBAL_TO_LOCAL | borders::FULL_TO_SHARD);
+    any_op(module, |op| matches!(op, Op::CustomCall(call) if enters(&call.target)))
 }
 
 /// Refuses the options that record a run, for a run on these devices.

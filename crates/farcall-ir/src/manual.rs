@@ -11,7 +11,7 @@ use crate::attr::{AttrDict, Attribute};
 use crate::diag::Span;
 use crate::module::{Func, Loc, NewInst, RegionId, ValueIds, ValueMap};
 use crate::op::{CustomCall, Op};
-use crate::sharding::Sharding;
+use crate::sharding::{Sharding, borders};
 use crate::types::Type;
 
 /// The attributes of the operation, as text.
@@ -38,12 +38,12 @@ impl ManualShardings {
 
     /// Returns the call that returns the parts of the operands, and its attributes.
     pub(crate) fn entry(&self) -> (Op, AttrDict) {
-        self.call("xla.sdy.GlobalToLocalShape", "xla.sdy.in_shardings", &self.inputs)
+        self.call(borders::GLOBAL_TO_LOCAL, "xla.sdy.in_shardings", &self.inputs)
     }
 
     /// Returns the call that returns the results, and its attributes.
     pub(crate) fn exit(&self) -> (Op, AttrDict) {
-        self.call("xla.sdy.LocalToGlobalShape", "xla.sdy.out_shardings", &self.outputs)
+        self.call(borders::LOCAL_TO_GLOBAL, "xla.sdy.out_shardings", &self.outputs)
     }
 
     fn call(&self, target: &str, key: &str, shardings: &str) -> (Op, AttrDict) {

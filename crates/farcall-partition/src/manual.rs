@@ -3,16 +3,12 @@
 
 use farcall_ir::module::{Inst, ValueDef};
 use farcall_ir::op::Op;
-use farcall_ir::sharding::{AxisRef, Sharding};
+use farcall_ir::sharding::{AxisRef, Sharding, borders};
 use farcall_ir::{AttrDict, Attribute, Func, TensorType, ValueId};
 
 use crate::annotation::{Annotation, DimAnnotation, Reader};
 use crate::grid::SubAxis;
 
-/// Target of the call that returns the parts of values.
-const ENTRY: &str = "xla.sdy.GlobalToLocalShape";
-/// Target of the call that returns the values of parts.
-const EXIT: &str = "xla.sdy.LocalToGlobalShape";
 const IN_SHARDINGS: &str = "xla.sdy.in_shardings";
 const OUT_SHARDINGS: &str = "xla.sdy.out_shardings";
 
@@ -51,17 +47,21 @@ impl Border {
             // A call whose operands and results have the same types has become identities with its
             // attributes.
             Op::Reshape => match frontend(inst.attrs()) {
-                attrs if attrs.contains_key(IN_SHARDINGS) => ENTRY,
-                attrs if attrs.contains_key(OUT_SHARDINGS) => EXIT,
+                attrs if attrs.contains_key(IN_SHARDINGS) => borders::GLOBAL_TO_LOCAL,
+                attrs if attrs.contains_key(OUT_SHARDINGS) => borders::LOCAL_TO_GLOBAL,
                 _ => return Ok(None),
             },
             _ => return Ok(None),
         };
         match target {
-            ENTRY => Border::shardy(inst.attrs(), reader, true, inst.operands().len()).map(Some),
-            EXIT => Border::shardy(inst.attrs(), reader, false, inst.results().len()).map(Some),
-            "SPMDFullToShardShape" => Border::entry(inst, reader).map(Some),
-            "SPMDShardToFullShape" => {
+            borders::GLOBAL_TO_LOCAL => {
+                Border::shardy(inst.attrs(), reader, true, inst.operands().len()).map(Some)
+            }
+            borders::LOCAL_TO_GLOBAL => {
+                Border::shardy(inst.attrs(), reader, false, inst.results().len()).map(Some)
+            }
+            borders::FULL_TO_SHARD => Border::entry(inst, reader).map(Some),
+            borders::SHARD_TO_FULL => {
                 let ranks: Vec<usize> = inst.results().iter().map(|v| sizes(inst, *v).len()).collect();
                 let stated = reader.read(inst.attrs(), &ranks)?.into_iter().zip(ranks);
                 let shardings =

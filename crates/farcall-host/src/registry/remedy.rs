@@ -8,6 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use farcall_ir::ProgramError;
+use farcall_ir::sharding::borders;
 
 /// A way to make an error go away.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -31,7 +32,7 @@ impl Remedy {
     pub(super) fn of_target(name: &Arc<str>) -> Remedy {
         match &**name {
             name if is_lapack(name) => Remedy::RegisterLapack,
-            "xla.sdy.GlobalToLocalShape" | "xla.sdy.LocalToGlobalShape" => Remedy::Divide,
+            borders::GLOBAL_TO_LOCAL | borders::LOCAL_TO_GLOBAL => Remedy::Divide,
             _ => Remedy::LoadTarget(Arc::clone(name)),
         }
     }

@@ -5,6 +5,7 @@ use super::Replacement;
 use crate::manual;
 use crate::module::{Inst, InstId, Rewriter};
 use crate::op::{CustomCall, Op};
+use crate::sharding::borders;
 use crate::types::Type;
 
 /// Calls that return their operand on a single device. (`SetBound` states the largest value of an integer.)
@@ -19,8 +20,8 @@ const IDENTITIES: [&str; 15] = [
     "ShardBarrierFrom",
     "ShardBarrierTo",
     "Sharding",
-    "SPMDFullToShardShape",
-    "SPMDShardToFullShape",
+    borders::FULL_TO_SHARD,
+    borders::SHARD_TO_FULL,
     "LayoutConstraint",
     "annotate_device_placement",
     "xla.sdy.FuncResultSharding",
@@ -28,7 +29,7 @@ const IDENTITIES: [&str; 15] = [
 
 /// Calls that convert between global values and the parts of these values on one device. On a single device,
 /// a value and its part are the same.
-const SHAPES: [&str; 2] = ["xla.sdy.GlobalToLocalShape", "xla.sdy.LocalToGlobalShape"];
+const SHAPES: [&str; 2] = [borders::GLOBAL_TO_LOCAL, borders::LOCAL_TO_GLOBAL];
 
 /// True for calls that state placement, even if [`replacement`] leaves them unchanged.
 pub(crate) fn is_placement(call: &CustomCall) -> bool {

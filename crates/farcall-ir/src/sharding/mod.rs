@@ -7,6 +7,7 @@
 //! other way stay a [dialect attribute](crate::attr::DialectAttr), as do propagation rules. The sharding of
 //! older programs, `mhlo.sharding = "{devices=[2,4]<=[8]}"`, is a string.
 
+pub mod borders;
 mod read;
 
 use std::fmt::{self, Display, Formatter};
