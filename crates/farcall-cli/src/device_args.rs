@@ -57,6 +57,9 @@ impl DeviceArgs {
                 Grid { replicas: 1, partitions: devices }
             }
             (None, None) if program == Grid::ONE => Grid { replicas: devices, partitions: 1 },
+            (None, None) if has_shardings => {
+                bail!("the shardings of the program are for {program}: --devices {}", program.processes())
+            }
             (None, None) => {
                 bail!("the program is for {program}; give --replicas and --partitions for other devices")
             }
