@@ -1,8 +1,8 @@
 //! Random programs with random shardings have the same results on several devices as on one.
 //!
-//! `random::generate` and `mixing` make the programs, `annotate` states shardings: of parameters, results,
-//! instructions and operands, on random meshes, in Shardy's form or XLA's, and computations on parts. The
-//! engine runs the program of each device; the evaluator computes the expected results, without shardings.
+//! `random::generate`, `mixing` and `windows` make the programs, `annotate` states shardings: of parameters,
+//! results, instructions and operands, on random meshes, in Shardy's form or XLA's, and computations on parts.
+//! The engine runs the program of each device; the evaluator computes the expected results, without shardings.
 //!
 //! `FARCALL_FUZZ_SEED`, `FARCALL_FUZZ_ITERATIONS` and `FARCALL_FUZZ_ONLY` choose programs as in `random`.
 
@@ -18,6 +18,7 @@ use farcall_testing::fuzz;
 
 mod annotate;
 mod mixing;
+mod windows;
 
 use crate::random::check::{self, Outcome};
 use crate::random::generate::{self, Program};
@@ -42,6 +43,7 @@ struct Case {
 /// Returns a program. With `even_interface`, every axis divides its dimension of a parameter or result evenly.
 fn case(seed: u64, even_interface: bool) -> Case {
     let mut program = match seed % 4 {
+        0 if seed % 8 == 4 => windows::program(seed),
         0 => mixing::program(seed),
         _ => generate::program_of_sizes(seed, SIZES),
     };

@@ -123,6 +123,7 @@ impl Annotator {
                     | Op::Convolution(_)
                     | Op::Sort { .. }
                     | Op::ReduceWindow(_)
+                    | Op::SelectAndScatter(_)
                     | Op::Scatter(_)
                     | Op::Gather(_)
             );
