@@ -59,15 +59,22 @@ def _num_devices() -> int:
 def _share_registrations() -> None:
     """Registers the custom-call targets and types of JAX's CPU backend with farcall, too: those that exist,
     and those that are registered later. farcall's own linear algebra takes precedence over jaxlib's."""
-    registry = Registry.process()
-    own = {target.name for target in registry.built_ins()}.union(NumberedCallbacks.TARGETS)
+    registry = _farcall.Registry.process()
 
     def share(name: str, functions: Any, api_version: int, traits: int) -> None:
-        if name in own:
+        if registry.is_built_in(name) or name in NumberedCallbacks.TARGETS:
             return
         # farcall may have another handler of this name, for example of a library that it loaded.
         with contextlib.suppress(ValueError):
-            registry.register(name, functions, "cpu", api_version, traits)
+            registry.register(
+                name,
+                functions,
+                platform="cpu",
+                api_version=api_version,
+                traits=traits,
+                replace=False,
+                is_handler=True,  # XLA has called it when it was registered
+            )
 
     def share_type(name: str, registration: Any) -> None:
         if isinstance(registration, dict):

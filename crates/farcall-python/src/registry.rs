@@ -40,8 +40,10 @@ impl Registry {
         Registry { inner: farcall::Registry::global().clone() }
     }
 
-    /// Registers a target.
-    #[pyo3(signature = (name, fn_, /, *, platform, api_version, traits, replace))]
+    /// Registers a target. With `is_handler`, a host has already called the functions as handlers, so that they
+    /// need no check in a child process.
+    #[pyo3(signature = (name, fn_, /, *, platform, api_version, traits, replace, is_handler=false))]
+    #[expect(clippy::too_many_arguments, reason = "the arguments have names in Python")]
     fn register(
         &self,
         name: &str,
@@ -50,14 +52,23 @@ impl Registry {
         api_version: i64,
         traits: u32,
         replace: bool,
+        is_handler: bool,
     ) -> PyResult<Target> {
         let platform = Platform::from(platform);
         let origin = TargetOrigin::program();
         let target = match api_version {
-            // SAFETY: the caller of `register` vouches for the handlers in the capsules; `handler` keeps the
-            // owner of their code until the process ends.
-            1 => unsafe { registry::Target::claimed(name, platform, bundle(name, fn_)?, traits, origin) }
-                .inspect(note_typed),
+            1 => {
+                let bundle = bundle(name, fn_)?;
+                // SAFETY: the caller of `register` vouches for the handlers in the capsules; `handler` keeps
+                // the owner of their code until the process ends.
+                let target = unsafe {
+                    match is_handler {
+                        true => registry::Target::typed(name, platform, bundle, traits, origin),
+                        false => registry::Target::claimed(name, platform, bundle, traits, origin),
+                    }
+                };
+                target.inspect(note_typed)
+            }
             0 => {
                 let address = untyped(fn_, name)?;
                 // SAFETY: a data pointer and a function pointer have the same representation.
@@ -176,6 +187,11 @@ impl Registry {
     /// Returns the built-in targets whose names no registered target has, sorted by name.
     fn built_ins(&self) -> Vec<Target> {
         self.inner.built_ins().into_iter().map(|inner| Target { inner }).collect()
+    }
+
+    /// Returns true if a built-in target has this name.
+    fn is_built_in(&self, name: &str) -> bool {
+        self.inner.is_built_in(name)
     }
 }
 

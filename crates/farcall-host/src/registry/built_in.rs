@@ -77,6 +77,11 @@ impl BuiltIns {
     }
 }
 
+/// Returns true if a built-in target has this name.
+pub(super) fn contains(name: &str) -> bool {
+    NAMES.targets.contains_key(name)
+}
+
 /// Returns the built-in target of this name, platform and API.
 pub(super) fn target(name: &str, platform: &Platform, kind: ApiKind) -> Option<Arc<Target>> {
     let library = *NAMES.targets.get(name)?;

@@ -307,6 +307,11 @@ impl Registry {
         built_ins
     }
 
+    /// Returns true if a built-in target has this name. Does not make the targets.
+    pub fn is_built_in(&self, name: &str) -> bool {
+        self.has_built_ins && built_in::contains(name)
+    }
+
     fn built_in(&self, name: &str, platform: &Platform, kind: ApiKind) -> Option<Arc<Target>> {
         self.has_built_ins.then(|| built_in::target(name, platform, kind)).flatten()
     }
