@@ -90,6 +90,10 @@ impl Drop for Running {
 /// Maximum number of runs that are dispatched and not complete.
 const MAX_IN_FLIGHT: usize = 32;
 
+/// Number of runs in flight at which threads that wait to dispatch more are woken. Waking them after each run
+/// would cost as much as a short run.
+const DISPATCHES_AGAIN: usize = MAX_IN_FLIGHT - 8;
+
 /// Stack size of threads that call code of the host, which may compile programs.
 const STACK_BYTES: usize = 16 << 20;
 
@@ -106,8 +110,8 @@ pub(crate) struct InFlightSlot(Arc<InFlight>);
 impl InFlight {
     fn begin(this: &Arc<InFlight>, waits: bool) -> InFlightSlot {
         let mut count = this.count.lock().unwrap_or_else(PoisonError::into_inner);
-        if waits {
-            let is_full = |count: &mut usize| *count >= MAX_IN_FLIGHT;
+        if waits && *count >= MAX_IN_FLIGHT {
+            let is_full = |count: &mut usize| *count > DISPATCHES_AGAIN;
             count = this.has_ended.wait_while(count, is_full).unwrap_or_else(PoisonError::into_inner);
         }
         *count += 1;
@@ -130,8 +134,11 @@ impl InFlight {
 
 impl Drop for InFlightSlot {
     fn drop(&mut self) {
-        *self.0.count.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
-        self.0.has_ended.notify_all();
+        let mut count = self.0.count.lock().unwrap_or_else(PoisonError::into_inner);
+        *count -= 1;
+        if matches!(*count, 0 | DISPATCHES_AGAIN) {
+            self.0.has_ended.notify_all();
+        }
     }
 }
 

@@ -56,8 +56,7 @@ impl Builder {
             };
             if r.one_in(3) {
                 // Pooling: windows beside each other.
-                window = Window { stride: window.size, ..Window::NONE };
-                window.size = window.stride;
+                window = Window { size: window.size, stride: window.size, ..Window::NONE };
             }
             if size == 0 || window.positions(size) > 0 {
                 return window;
@@ -228,7 +227,7 @@ impl Builder {
         self.images.push((made, image.1));
     }
 
-    /// Returns windows of which two or more are along one dimension only.
+    /// Returns a window for each dimension. About half of them have one element.
     fn windows(&mut self, sizes: [usize; 4]) -> [Window; 4] {
         let chosen = [0; 4].map(|_| self.random.one_in(2));
         std::array::from_fn(|d| if chosen[d] { self.window(sizes[d]) } else { Window::NONE })
