@@ -2,23 +2,26 @@
 
     JAX_PLATFORMS=cpu,farcall PYTHONPATH=target/python python python/backend_tests/soak.py --minutes 60
 
-Prints a line every minute: programs, resident memory, and the memory of farcall's device. A program whose
-results differ is printed with its seed, for FARCALL_FUZZ_ONLY of `test_random_programs.py`. Ends with 1 if more
-than one program of a thousand differs, or if the memory at the end exceeds the memory after a quarter of the
-time by 10 %. (Some results of XLA are wrong, such as atan2(0, 0) in f16.)
+Prints a line every minute: programs, resident memory, and the memory of farcall's device. JAX and XLA keep
+some kilobytes for each new program. A program whose results differ is printed with its seed, for
+FARCALL_FUZZ_ONLY of `test_random_programs.py`. Some results of XLA are wrong, such as atan2(0, 0) in f16.
 
-The programs run in a process of their own. If a program ends it, the seed and the backend at work are printed,
-and another process goes on with the next program. That is no failure if XLA was at work: its compiler has
-faults of its own.
+The programs run in a process of their own. If a program ends or stops it, the seed and the backend at work are
+printed, and another process goes on with the next program. XLA's compiler crashes on some programs, which is
+not a failure of farcall. Ends with 1 if another crash happened, if more than one program of a thousand failed
+or differed, or if a process that ran for ten minutes then grew by more than 20 kB for each program.
 """
 
 import argparse
+import contextlib
 import ctypes
 import gc
 import multiprocessing
 import pathlib
+import signal
 import sys
 import time
+from collections.abc import Iterator
 
 import jax
 import numpy as np
@@ -28,6 +31,10 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "tests"))
 from test_random_programs import Program, compare  # noqa: E402, once its folder is known
 
 BACKENDS = ["farcall", "XLA"]
+CRASHES = [-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS, -signal.SIGILL, -signal.SIGFPE]
+MAX_PROGRAM_SECONDS = 300
+WARM_UP_MINUTES = 10
+MAX_GROWTH_BYTES = 20_000
 
 
 def resident_megabytes() -> float:
@@ -37,64 +44,105 @@ def resident_megabytes() -> float:
     raise RuntimeError("/proc/self/status has no VmRSS")
 
 
-def check(seed: int, ours: jax.Device, theirs: jax.Device, at_work) -> None:
-    """Runs a program on both backends and compares the results. Keeps the index of the backend in `at_work`."""
+class Shared:
+    """What the process that runs programs shares with the one that watches it."""
+
+    def __init__(self, processes: multiprocessing.context.BaseContext, first: int) -> None:
+        #: Seed of the current program.
+        self.seed = processes.Value("q", first, lock=False)
+        #: Index of the backend at work.
+        self.at_work = processes.Value("q", 0, lock=False)
+        #: Number of programs that failed or had other results.
+        self.differing = processes.Value("q", 0, lock=False)
+        #: 1 if the memory of a process grew.
+        self.grew = processes.Value("q", 0, lock=False)
+
+    @contextlib.contextmanager
+    def xla(self) -> Iterator[None]:
+        """Notes that XLA is at work."""
+        self.at_work.value = BACKENDS.index("XLA")
+        try:
+            yield
+        finally:
+            self.at_work.value = BACKENDS.index("farcall")
+
+
+def check(shared: Shared, ours: jax.Device, theirs: jax.Device) -> None:
+    """Runs the current program on both backends and compares the results."""
+    seed = shared.seed.value
     program = Program(seed)
     names = {"jax": jax, "jnp": jax.numpy, "lax": jax.lax, "np": np}
     exec(program.text, names)
 
-    def lowered(device: jax.Device):
+    def results(device: jax.Device, options: dict[str, str] | None = None) -> list[np.ndarray]:
         arguments = [jax.device_put(argument, device) for argument in program.arguments]
         try:
-            return jax.jit(names["run"]).lower(*arguments), arguments
+            lowered = jax.jit(names["run"]).lower(*arguments)
         except (TypeError, ValueError, NotImplementedError):  # JAX cannot differentiate or batch the program
-            return jax.jit(names["f"]).lower(*arguments), arguments
+            lowered = jax.jit(names["f"]).lower(*arguments)
+        return [np.asarray(result) for result in jax.tree.leaves(lowered.compile(options)(*arguments))]
 
-    def matches(found, expected) -> None:
-        for index, (a, b) in enumerate(zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True)):
-            compare(np.asarray(a), np.asarray(b), program.tolerance, f"program {seed}, result {index}")
+    def compare_all(found: list[np.ndarray], expected: list[np.ndarray]) -> None:
+        for index, (a, b) in enumerate(zip(found, expected, strict=True)):
+            compare(a, b, program.tolerance, f"program {seed}, result {index}")
 
     with jax.enable_x64(False), np.errstate(all="ignore"):
-        at_work.value = BACKENDS.index("farcall")
-        program_here, arguments = lowered(ours)
-        found = jax.block_until_ready(program_here.compile()(*arguments))
-        at_work.value = BACKENDS.index("XLA")
-        program_there, arguments = lowered(theirs)
+        found = results(ours)
+        with shared.xla():
+            expected = results(theirs)
         try:
-            matches(found, program_there.compile()(*arguments))
+            compare_all(found, expected)
         except AssertionError:
             # XLA's algebraic simplifier replaces `x * indicator` by a select, which loses NaNs of `x`.
-            matches(found, program_there.compile({"xla_disable_hlo_passes": "algsimp"})(*arguments))
+            with shared.xla():
+                expected = results(theirs, {"xla_disable_hlo_passes": "algsimp"})
+            compare_all(found, expected)
 
 
-def run(first: int, minutes: float, current, at_work, differing) -> None:
-    """Runs programs from seed `first` on, and ends the process with 1 if its memory grew."""
+def run(minutes: float, first: int, shared: Shared) -> None:
+    """Runs programs from the current one on. `first` is the seed of the first program of all."""
     ours, theirs = jax.devices("farcall")[0], jax.devices("cpu")[0]
     # What the allocator keeps for later is no leak.
     release_memory = ctypes.CDLL(None).malloc_trim
-    started, minute, early, used = time.monotonic(), 0, None, 0.0
-    current.value = first
+    started, minute = time.monotonic(), 0
+    #: Memory after the first minutes, and the program at that time.
+    warm: tuple[float, int] | None = None
     while (passed := (time.monotonic() - started) / 60) < minutes:
         try:
-            check(current.value, ours, theirs, at_work)
-        except AssertionError as error:
-            differing.value += 1
-            print(str(error).strip(), flush=True)
-        current.value += 1
-        if passed >= minute + 1:
-            minute = int(passed)
-            jax.clear_caches()
-            gc.collect()
-            release_memory(0)
-            used = resident_megabytes()
-            on_device = ours.memory_stats()["bytes_in_use"]
-            count = current.value - first
-            print(f"{minute} min: {count} programs, {used:.0f} MB resident, {on_device} bytes on farcall", flush=True)
-            if early is None and passed >= minutes / 4:
-                early = used
-    if early is not None and used > 1.1 * early:
-        print(f"the memory grew from {early:.0f} to {used:.0f} MB")
-        sys.exit(1)
+            check(shared, ours, theirs)
+        except Exception as error:
+            shared.differing.value += 1
+            print(f"program {shared.seed.value}: {error!s}".strip(), flush=True)
+        shared.seed.value += 1
+        if passed < minute + 1:
+            continue
+        minute = int(passed)
+        jax.clear_caches()
+        gc.collect()
+        release_memory(0)
+        used, seed = resident_megabytes(), shared.seed.value
+        on_device = ours.memory_stats()["bytes_in_use"]
+        print(f"{minute} min: {seed - first} programs, {used:.0f} MB resident, {on_device} bytes on farcall", flush=True)
+        if warm is None and passed >= WARM_UP_MINUTES:
+            warm = used, seed
+        elif warm and seed > warm[1] + 1000:
+            growth = (used - warm[0]) * 2**20 / (seed - warm[1])
+            shared.grew.value = int(growth > MAX_GROWTH_BYTES)
+            print(f"  {growth / 1000:.1f} kB more for each program since minute {WARM_UP_MINUTES}", flush=True)
+
+
+def ended_at(process: multiprocessing.process.BaseProcess, shared: Shared) -> int:
+    """Waits for a process, and returns its exit code. A process that does not get on is ended."""
+    seed, since = shared.seed.value, time.monotonic()
+    while process.is_alive():
+        process.join(5)
+        if seed != shared.seed.value:
+            seed, since = shared.seed.value, time.monotonic()
+        elif time.monotonic() - since > MAX_PROGRAM_SECONDS:
+            print(f"program {seed} takes more than {MAX_PROGRAM_SECONDS} s", flush=True)
+            process.kill()
+            process.join()
+    return process.exitcode or 0
 
 
 def main() -> int:
@@ -104,22 +152,22 @@ def main() -> int:
     options = parser.parse_args()
     first = options.seed * 1_000_000
     processes = multiprocessing.get_context("spawn")
-    current, at_work, differing = (processes.Value("q", value, lock=False) for value in (first, 0, 0))
+    shared = Shared(processes, first)
     started, failed = time.monotonic(), False
     while (minutes := options.minutes - (time.monotonic() - started) / 60) > 0:
-        process = processes.Process(target=run, args=(current.value, minutes, current, at_work, differing))
+        shared.at_work.value = BACKENDS.index("farcall")
+        process = processes.Process(target=run, args=(minutes, first, shared))
         process.start()
-        process.join()
-        if process.exitcode >= 0:
-            failed |= process.exitcode != 0
+        code = ended_at(process, shared)
+        if code == 0:
             break
-        culprit = BACKENDS[at_work.value]
-        print(f"program {current.value}: signal {-process.exitcode} while {culprit} was at work", flush=True)
-        failed |= culprit != "XLA"
-        current.value += 1
-    count = current.value - first
-    print(f"{count} programs, {differing.value} with other results")
-    return int(failed or differing.value > count / 1000)
+        culprit = BACKENDS[shared.at_work.value]
+        print(f"program {shared.seed.value}: exit code {code} while {culprit} was at work", flush=True)
+        failed |= culprit != "XLA" or code not in CRASHES
+        shared.seed.value += 1
+    count = shared.seed.value - first
+    print(f"{count} programs, {shared.differing.value} failed or had other results")
+    return int(failed or shared.grew.value or shared.differing.value > count / 1000)
 
 
 if __name__ == "__main__":
