@@ -9,7 +9,7 @@
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use farcall::Interrupt;
@@ -92,16 +92,30 @@ const MAX_IN_FLIGHT: usize = 32;
 
 /// Number of runs in flight at which threads that wait to dispatch more are woken. Waking them after each run
 /// would cost as much as a short run.
-const DISPATCHES_AGAIN: usize = MAX_IN_FLIGHT - 8;
+const RESUME_IN_FLIGHT: usize = MAX_IN_FLIGHT - 8;
 
 /// Stack size of threads that call code of the host, which may compile programs.
 const STACK_BYTES: usize = 16 << 20;
 
-/// Number of runs of a device that are dispatched and not complete.
+/// The runs of a device that are dispatched and not complete.
 #[derive(Default)]
 struct InFlight {
-    count: Mutex<usize>,
-    has_ended: Condvar,
+    runs: Mutex<Runs>,
+    /// Signals that the number of runs is 0 or [`RESUME_IN_FLIGHT`].
+    has_fallen: Condvar,
+}
+
+#[derive(Default)]
+struct Runs {
+    count: usize,
+    /// True while threads wait to dispatch more; others wait, too, so that the number falls.
+    is_draining: bool,
+}
+
+impl Runs {
+    fn are_many(&mut self) -> bool {
+        self.count > RESUME_IN_FLIGHT
+    }
 }
 
 /// A run that is counted until this object is dropped.
@@ -109,35 +123,38 @@ pub(crate) struct InFlightSlot(Arc<InFlight>);
 
 impl InFlight {
     fn begin(this: &Arc<InFlight>, waits: bool) -> InFlightSlot {
-        let mut count = this.count.lock().unwrap_or_else(PoisonError::into_inner);
-        if waits && *count >= MAX_IN_FLIGHT {
-            let is_full = |count: &mut usize| *count > DISPATCHES_AGAIN;
-            count = this.has_ended.wait_while(count, is_full).unwrap_or_else(PoisonError::into_inner);
+        let mut runs = this.lock();
+        if waits && (runs.count >= MAX_IN_FLIGHT || runs.is_draining) {
+            runs.is_draining = true;
+            runs = this.has_fallen.wait_while(runs, Runs::are_many).unwrap_or_else(PoisonError::into_inner);
+            runs.is_draining = false;
         }
-        *count += 1;
-        drop(count);
+        runs.count += 1;
+        drop(runs);
         InFlightSlot(Arc::clone(this))
     }
 
     /// Waits until all runs are complete, or the time is over. Returns true if they are complete.
     fn wait_within(&self, time: Duration) -> bool {
-        let count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.has_ended.wait_timeout_while(count, time, |count| *count > 0);
+        let waited = self.has_fallen.wait_timeout_while(self.lock(), time, |runs| runs.count > 0);
         !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
     fn wait_until_idle(&self) {
-        let count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
-        drop(self.has_ended.wait_while(count, |count| *count > 0));
+        drop(self.has_fallen.wait_while(self.lock(), |runs| runs.count > 0));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Runs> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for InFlightSlot {
     fn drop(&mut self) {
-        let mut count = self.0.count.lock().unwrap_or_else(PoisonError::into_inner);
-        *count -= 1;
-        if matches!(*count, 0 | DISPATCHES_AGAIN) {
-            self.0.has_ended.notify_all();
+        let mut runs = self.0.lock();
+        runs.count -= 1;
+        if matches!(runs.count, 0 | RESUME_IN_FLIGHT) {
+            self.0.has_fallen.notify_all();
         }
     }
 }
