@@ -199,7 +199,7 @@ class Registry:
         api_version: int,
         traits: int,
         replace: bool,
-        is_handler: bool = False,
+        called_by_xla: bool = False,
     ) -> Target: ...
     def load(
         self, path: str | os.PathLike[str], *, targets: list[str], namespace: str | None, replace: bool

@@ -73,7 +73,7 @@ def _share_registrations() -> None:
                 api_version=api_version,
                 traits=traits,
                 replace=False,
-                is_handler=True,  # XLA has called it when it was registered
+                called_by_xla=True,  # when it registered them
             )
 
     def share_type(name: str, registration: Any) -> None:

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use farcall::registry::{
     self, ApiKind, LoadError, LoadOptions, LoadReport, Platform, Rank, TargetOrigin, TargetSpec,
 };
-use farcall_ffi::abi::{self, HandlerBundle, TypeId, TypeInfo};
+use farcall_ffi::abi::{self, HandlerBundle, Stage, TypeId, TypeInfo};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -18,6 +18,9 @@ use crate::capsule::{bundle, capsules, note_typed, pointer, untyped};
 use crate::error::{self, guarded};
 use crate::lowering::PythonLowering;
 use crate::op::Op;
+
+/// Stages of a handler that XLA calls when it registers the handler, to learn its version and state type.
+const CALLED_BY_XLA: &[Stage] = &[Stage::EXECUTE, Stage::INSTANTIATE];
 
 /// A set of targets that custom calls can name.
 #[pyclass(frozen, module = "farcall._farcall")]
@@ -40,9 +43,9 @@ impl Registry {
         Registry { inner: farcall::Registry::global().clone() }
     }
 
-    /// Registers a target. With `is_handler`, a host has already called the functions as handlers, so that they
-    /// need no check in a child process.
-    #[pyo3(signature = (name, fn_, /, *, platform, api_version, traits, replace, is_handler=false))]
+    /// Registers a target. `called_by_xla` states that XLA has registered the same functions for its CPU
+    /// backend; the untyped API ignores it.
+    #[pyo3(signature = (name, fn_, /, *, platform, api_version, traits, replace, called_by_xla=false))]
     #[expect(clippy::too_many_arguments, reason = "the arguments have names in Python")]
     fn register(
         &self,
@@ -52,21 +55,18 @@ impl Registry {
         api_version: i64,
         traits: u32,
         replace: bool,
-        is_handler: bool,
+        called_by_xla: bool,
     ) -> PyResult<Target> {
         let platform = Platform::from(platform);
         let origin = TargetOrigin::program();
         let target = match api_version {
             1 => {
                 let bundle = bundle(name, fn_)?;
+                let called = if called_by_xla { CALLED_BY_XLA } else { &[] };
                 // SAFETY: the caller of `register` vouches for the handlers in the capsules; `handler` keeps
-                // the owner of their code until the process ends.
-                let target = unsafe {
-                    match is_handler {
-                        true => registry::Target::typed(name, platform, bundle, traits, origin),
-                        false => registry::Target::claimed(name, platform, bundle, traits, origin),
-                    }
-                };
+                // the owner of their code until the process ends. XLA has called the functions in `called`.
+                let target =
+                    unsafe { registry::Target::claimed(name, platform, bundle, traits, origin, called) };
                 target.inspect(note_typed)
             }
             0 => {

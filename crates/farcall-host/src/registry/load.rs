@@ -327,7 +327,7 @@ fn from_symbols(loaded: &Loaded, spec: &TargetSpec, facts: &Facts) -> Result<Tar
             let bundle = HandlerBundle { instantiate, prepare, initialize, execute, record };
             // SAFETY: the caller of `load_with` guarantees that the symbols are handlers, and the library
             // stays loaded.
-            unsafe { Target::claimed(&spec.name, spec.platform.clone(), bundle, 0, origin) }
+            unsafe { Target::claimed(&spec.name, spec.platform.clone(), bundle, 0, origin, &[]) }
         }
     };
     target.map_err(|e| {

@@ -671,8 +671,9 @@ mod tests {
                 record: None,
             };
             // SAFETY: the functions may be called in a child process, and never answer like a handler.
-            let error = unsafe { Target::claimed("f", Platform::Host, bundle, 0, TargetOrigin::program()) }
-                .unwrap_err();
+            let error =
+                unsafe { Target::claimed("f", Platform::Host, bundle, 0, TargetOrigin::program(), &[]) }
+                    .unwrap_err();
             assert!(error.to_string().contains("it crashed when it was asked; is the symbol"), "{error}");
         }
     }

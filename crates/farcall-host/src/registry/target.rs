@@ -217,29 +217,32 @@ impl Target {
         origin: TargetOrigin,
     ) -> Result<Target, RegisterError> {
         // SAFETY: the caller guarantees that the functions are handlers that stay loaded (`# Safety` above).
-        unsafe { Target::with_metadata(name, platform, bundle, traits, origin, |_| Kind::Handler) }
+        unsafe { Target::with_metadata(name, platform, bundle, traits, origin, |_, _| Kind::Handler) }
     }
 
     /// Like [`typed`](Self::typed), for functions that the user claims to be handlers. A function that its
-    /// library does not describe as a handler is first called in a child process. A function that turns out
-    /// not to be a handler is an error, and cannot corrupt the memory of this process.
+    /// library does not describe as a handler is first called in a child process, except for those of the
+    /// stages in `called`. A function that turns out not to be a handler is an error, and cannot corrupt the
+    /// memory of this process.
     ///
     /// # Errors
     /// Same errors as [`typed`](Self::typed).
     ///
     /// # Safety
     /// The functions stay loaded for the rest of the process, and may be called in a child process even if
-    /// they are not handlers. A function that answers like a handler in the child process is a handler.
+    /// they are not handlers. A function that answers like a handler in the child process is a handler. The
+    /// functions of the stages in `called` are handlers.
     pub unsafe fn claimed(
         name: &str,
         platform: Platform,
         bundle: HandlerBundle,
         traits: HandlerTraits,
         origin: TargetOrigin,
+        called: &[Stage],
     ) -> Result<Target, RegisterError> {
-        let kind = |handler| match described_at(handler as usize) {
-            Some(_) => Kind::Handler,
-            None => Kind::Claimed,
+        let kind = |stage, handler| match described_at(handler as usize) {
+            None if !called.contains(&stage) => Kind::Claimed,
+            _ => Kind::Handler,
         };
         // SAFETY: the caller guarantees that the functions stay loaded and may be called in a child process
         // (`# Safety` above). `kind` makes that call for every function that its library does not describe as
@@ -258,7 +261,7 @@ impl Target {
         bundle: HandlerBundle,
         traits: HandlerTraits,
         origin: TargetOrigin,
-        kind: impl Fn(abi::HandlerFn) -> Kind,
+        kind: impl Fn(Stage, abi::HandlerFn) -> Kind,
     ) -> Result<Target, RegisterError> {
         let Some(execute) = bundle.execute else {
             return Err(RegisterError::NoExecute { name: name.into() });
@@ -278,7 +281,7 @@ impl Target {
         for (stage, handler) in all {
             let Some(handler) = handler else { continue };
             // SAFETY: the caller guarantees that the function is what `kind` says (`# Safety` above).
-            let facts = unsafe { metadata::query(host_api(), handler, stage, kind(handler)) };
+            let facts = unsafe { metadata::query(host_api(), handler, stage, kind(stage, handler)) };
             let facts = facts.map_err(|e| metadata_error(e, name, stage))?;
             // The oldest host that can run all stages is determined by the newest version among them.
             target.api_version = target.api_version.max(Some(facts.api_version));
