@@ -25,11 +25,12 @@ impl Plan {
     }
 
     /// Returns the location of a thunk for messages: `file:line:column` or, for a program without text, the
-    /// location that the program states. It is empty if nothing is known.
+    /// location that the program states. Empty if nothing is known.
     pub fn place(&self, thunk: &Thunk) -> Arc<str> {
-        match &thunk.loc {
-            Some(loc) if self.parts.source.is_none() => Arc::clone(loc),
-            _ => self.parts.source.place(thunk.span).into(),
+        // A thunk that the engine adds has no location in the text.
+        match thunk.span.end {
+            1.. if !self.parts.source.is_none() => self.parts.source.place(thunk.span).into(),
+            _ => thunk.loc.clone().unwrap_or_default(),
         }
     }
 }

@@ -43,8 +43,8 @@ pub(super) struct LoadedCollective {
     signature: Arc<str>,
     /// The part that each device plays, determined when it is first needed.
     parts: Vec<OnceLock<Part>>,
-    /// The points at which groups meet, each at the index of its group's first device. The devices of a group
-    /// share their point, so that comparisons are quick.
+    /// The points at which groups meet, each at the index of its group's first device. Devices share them, so
+    /// that comparisons are quick.
     points: Vec<OnceLock<Arc<Point>>>,
 }
 
@@ -76,8 +76,8 @@ impl LoadedCollective {
             grid: plan.grid(),
             place: plan.place(thunk),
             signature: signature.into(),
-            parts: unknown(plan.grid()),
-            points: unknown(plan.grid()),
+            parts: cells(plan.grid()),
+            points: cells(plan.grid()),
             collective: collective.clone(),
         }
     }
@@ -390,11 +390,11 @@ impl LoadedCollective {
     }
 }
 
-/// Maximum number of devices whose parts are kept.
+/// Maximum number of devices whose parts and points are kept.
 const MAX_KNOWN_PARTS: usize = 4096;
 
-/// Returns a place for what a collective keeps of each device.
-fn unknown<T>(grid: Grid) -> Vec<OnceLock<T>> {
+/// Returns an empty cell for each device, at most [`MAX_KNOWN_PARTS`].
+fn cells<T>(grid: Grid) -> Vec<OnceLock<T>> {
     (0..grid.processes().min(MAX_KNOWN_PARTS)).map(|_| OnceLock::new()).collect()
 }
 

@@ -40,7 +40,7 @@ const MAX_GRACE: Duration = Duration::from_millis(500);
 /// wait in vain while others run.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Number of processes that an error names.
+/// Number of processes that an error names, if they are more than one more.
 const MAX_LISTED: usize = 8;
 
 /// The processes of one run of a program.
@@ -97,6 +97,11 @@ impl Activity {
     /// Returns true if the process does not wait.
     fn runs(&self) -> bool {
         matches!(self, Activity::Running | Activity::Met(_))
+    }
+
+    /// Returns true if the process waits for others.
+    fn waits(&self) -> bool {
+        matches!(self, Activity::Meets(..) | Activity::Receives(_))
     }
 }
 
@@ -401,7 +406,8 @@ impl Processes {
         self.wakes.iter().for_each(Condvar::notify_all);
     }
 
-    /// Ends the run with an error if all processes wait or have finished, and some cannot continue.
+    /// Ends the run with an error if all processes wait or have finished, and some cannot continue. While
+    /// others run, [`watch`](Self::watch) looks for such processes.
     fn check_all_stuck(&self, state: &mut State) {
         if !state.activities.iter().any(Activity::runs) {
             self.check_stuck(state);
@@ -411,6 +417,9 @@ impl Processes {
     /// Ends the run with an error if some of the waiting processes cannot continue. If other processes still
     /// run, they get some time first, since they may have to be a part of the error.
     fn check_stuck(&self, state: &mut State) {
+        if !state.activities.iter().any(Activity::waits) {
+            return;
+        }
         let stuck = stuck::find(state);
         let Some(first) = stuck.first().copied() else { return };
         if state.activities.iter().any(Activity::runs) {
@@ -431,38 +440,37 @@ impl Processes {
     fn describe(&self, state: &State, stuck: &[usize]) -> String {
         let mut text = String::from("the devices wait for each other");
         let mut missing: Vec<usize> = Vec::new();
+        let listed = if stuck.len() > MAX_LISTED + 1 { MAX_LISTED } else { stuck.len() };
         for (i, number) in stuck.iter().enumerate() {
-            if i == MAX_LISTED && stuck.len() > MAX_LISTED + 1 {
-                let _ = write!(text, "; {} others wait, too", stuck.len() - i);
-                break;
-            }
-            let separator = if i == 0 { ": " } else { "; " };
-            let _ = write!(text, "{separator}{} waits ", self.name(*number));
-            match &state.activities[*number] {
+            let wait = match &state.activities[*number] {
                 Activity::Meets(point, _) => {
                     let others = point.group.iter().copied().filter(|p| p != number).filter(|other| {
                         let activity = state.activities.get(*other);
                         !matches!(activity, Some(Activity::Meets(at, _)) if at.meets(point))
                     });
                     let others: Vec<usize> = others.collect();
-                    let _ = write!(
-                        text,
-                        "for {} in {} (channel {}, group {})",
-                        self.names(&others),
-                        located(point.op, &point.place),
+                    let (names, op) = (self.names(&others), located(point.op, &point.place));
+                    missing.extend(others);
+                    format!(
+                        "for {names} in {op} (channel {}, group {})",
                         point.channel,
                         numbers(&point.group)
-                    );
-                    missing.extend(others);
+                    )
                 }
                 Activity::Receives(at) => {
-                    let from = at.from.map_or_else(|| "any device".to_owned(), |from| self.name(from));
-                    let op = located(at.op, &at.place);
-                    let _ = write!(text, "for {from} in {op} (channel {})", at.channel);
                     missing.extend(at.from);
+                    let from = at.from.map_or_else(|| "any device".to_owned(), |from| self.name(from));
+                    format!("for {from} in {} (channel {})", located(at.op, &at.place), at.channel)
                 }
-                _ => {}
+                _ => continue,
+            };
+            if i < listed {
+                let separator = if i == 0 { ": " } else { "; " };
+                let _ = write!(text, "{separator}{} waits {wait}", self.name(*number));
             }
+        }
+        if listed < stuck.len() {
+            let _ = write!(text, "; {} others wait, too", stuck.len() - listed);
         }
         missing.sort_unstable();
         missing.dedup();
@@ -567,6 +575,8 @@ impl Participant {
         if state.is_ending {
             return Err(ProcessError::Ended);
         }
+        // Members that share their point are compared quickly.
+        let point = &state.shared(point);
         state.activities[self.number] = Activity::Meets(Arc::clone(point), Some(offer));
         if self.gather(&mut state, point) {
             for other in point.group.iter().filter(|p| **p != self.number) {
@@ -709,6 +719,15 @@ impl Participant {
 }
 
 impl State {
+    /// Returns the point of another process that waits at an equal point, or else the given one.
+    fn shared(&self, point: &Arc<Point>) -> Arc<Point> {
+        let there = point.group.iter().find_map(|number| match self.activities.get(*number) {
+            Some(Activity::Meets(at, _)) if at.meets(point) => Some(at),
+            _ => None,
+        });
+        Arc::clone(there.unwrap_or(point))
+    }
+
     /// Takes the oldest values that were sent to a process on a channel.
     fn take(&mut self, channel: i64, to: usize, from: Option<usize>) -> Option<Sent> {
         [Some(to), None].into_iter().find_map(|to| {

@@ -45,7 +45,6 @@ pub(super) fn find(state: &State) -> Vec<usize> {
             break;
         }
     }
-    let waits = |activity: &Activity| matches!(activity, Activity::Meets(..) | Activity::Receives(_));
     let stuck = activities.iter().zip(can_continue).enumerate();
-    stuck.filter(|(_, (activity, continues))| waits(activity) && !continues).map(|(i, _)| i).collect()
+    stuck.filter(|(_, (activity, continues))| activity.waits() && !continues).map(|(i, _)| i).collect()
 }

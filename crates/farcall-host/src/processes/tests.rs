@@ -107,6 +107,23 @@ fn processes_that_cannot_meet_are_an_error() {
     );
 }
 
+/// Some processes wait in vain while another one runs, which the run's interrupt ends.
+#[test]
+fn waits_in_vain_end_while_others_run() {
+    let error = error(&Processes::new(grid(3)), |participant| match participant.process().number {
+        0 => Ok(()),
+        1 => participant.meet(&point(&[0, 1], "s"), Offer::Values(Vec::new())).map(drop),
+        _ => {
+            while !participant.interrupt().is_due() {
+                participant.interrupt().look_soon();
+                thread::yield_now();
+            }
+            Err(ProcessError::Ended)
+        }
+    });
+    assert!(error.starts_with("1: the devices wait for each other: device 1 waits for device 0"), "{error}");
+}
+
 /// Of many processes, an error names the first ones.
 #[test]
 fn errors_of_many_processes_are_short() {

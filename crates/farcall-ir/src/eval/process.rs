@@ -20,5 +20,5 @@ pub(super) fn in_grid(m: &Machine<'_>, participants: usize) -> Result<Process, E
 
 /// Returns the location of an instruction.
 pub(super) fn place(m: &Machine<'_>, inst: Inst<'_>) -> String {
-    m.module.source.place(inst.span())
+    inst.place(&m.module.source)
 }
