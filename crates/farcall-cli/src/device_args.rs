@@ -58,7 +58,10 @@ impl DeviceArgs {
             }
             (None, None) if program == Grid::ONE => Grid { replicas: devices, partitions: 1 },
             (None, None) if has_shardings => {
-                bail!("the shardings of the program are for {program}: --devices {}", program.processes())
+                bail!(
+                    "the shardings of the program are for {program}; give --devices {}",
+                    program.processes()
+                )
             }
             (None, None) => {
                 bail!("the program is for {program}; give --replicas and --partitions for other devices")

@@ -4,6 +4,7 @@ mod check;
 mod cli;
 mod convert;
 mod cuda;
+mod devices;
 mod drawing;
 mod elided;
 mod ending;

@@ -1,4 +1,4 @@
-//! Targets of the calls that convert between complete values and the parts that devices have of them.
+//! Targets of the calls that convert between complete values and their parts on each device.
 
 /// Shardy's call that returns the parts of values.
 pub const GLOBAL_TO_LOCAL: &str = "xla.sdy.GlobalToLocalShape";
