@@ -1,4 +1,4 @@
-"""Random programs on both backends for a long time: results agree, and the memory of the process stays flat.
+"""Random programs on both backends for a long time: results agree, and the memory hardly grows.
 
     JAX_PLATFORMS=cpu,farcall PYTHONPATH=target/python python python/backend_tests/soak.py --minutes 60
 
@@ -6,10 +6,11 @@ Prints a line every minute: programs, resident memory, and the memory of farcall
 some kilobytes for each new program. A program whose results differ is printed with its seed, for
 FARCALL_FUZZ_ONLY of `test_random_programs.py`. Some results of XLA are wrong, such as atan2(0, 0) in f16.
 
-The programs run in a process of their own. If a program ends or stops it, the seed and the backend at work are
-printed, and another process goes on with the next program. XLA's compiler crashes on some programs, which is
-not a failure of farcall. Ends with 1 if another crash happened, if more than one program of a thousand failed
-or differed, or if a process that ran for ten minutes then grew by more than 20 kB for each program.
+A worker process runs the programs. If a program crashes or hangs the worker, the script prints the seed and the
+backend at work, and a new worker continues with the next program. XLA crashes on some programs, which is no
+failure of farcall. Exits with 1 if a worker ended in any way other than a crash of XLA, if more than one program
+in a thousand failed or differed, or if a worker's memory grew by more than 20 kB a program after its first ten
+minutes.
 """
 
 import argparse
@@ -45,16 +46,16 @@ def resident_megabytes() -> float:
 
 
 class Shared:
-    """What the process that runs programs shares with the one that watches it."""
+    """State shared by the worker and the process that watches it."""
 
     def __init__(self, processes: multiprocessing.context.BaseContext, first: int) -> None:
         #: Seed of the current program.
         self.seed = processes.Value("q", first, lock=False)
         #: Index of the backend at work.
         self.at_work = processes.Value("q", 0, lock=False)
-        #: Number of programs that failed or had other results.
+        #: Number of programs that failed or differed.
         self.differing = processes.Value("q", 0, lock=False)
-        #: 1 if the memory of a process grew.
+        #: 1 if the memory of the latest worker grew too fast.
         self.grew = processes.Value("q", 0, lock=False)
 
     @contextlib.contextmanager
@@ -100,12 +101,12 @@ def check(shared: Shared, ours: jax.Device, theirs: jax.Device) -> None:
 
 
 def run(minutes: float, first: int, shared: Shared) -> None:
-    """Runs programs from the current one on. `first` is the seed of the first program of all."""
+    """Runs programs, starting at `shared.seed`. `first` is the seed at which the whole run began."""
     ours, theirs = jax.devices("farcall")[0], jax.devices("cpu")[0]
-    # What the allocator keeps for later is no leak.
+    # Memory that the allocator keeps for reuse is no leak; it is released before each measurement.
     release_memory = ctypes.CDLL(None).malloc_trim
     started, minute = time.monotonic(), 0
-    #: Memory after the first minutes, and the program at that time.
+    #: Resident megabytes and seed at the end of the warm-up.
     warm: tuple[float, int] | None = None
     while (passed := (time.monotonic() - started) / 60) < minutes:
         try:
@@ -132,14 +133,15 @@ def run(minutes: float, first: int, shared: Shared) -> None:
 
 
 def ended_at(process: multiprocessing.process.BaseProcess, shared: Shared) -> int:
-    """Waits for a process, and returns its exit code. A process that does not get on is ended."""
+    """Waits for a process, and returns its exit code. Kills a process that spends more
+    than `MAX_PROGRAM_SECONDS` on one program."""
     seed, since = shared.seed.value, time.monotonic()
     while process.is_alive():
         process.join(5)
         if seed != shared.seed.value:
             seed, since = shared.seed.value, time.monotonic()
         elif time.monotonic() - since > MAX_PROGRAM_SECONDS:
-            print(f"program {seed} takes more than {MAX_PROGRAM_SECONDS} s", flush=True)
+            print(f"program {seed} took more than {MAX_PROGRAM_SECONDS} s; its process was killed", flush=True)
             process.kill()
             process.join()
     return process.exitcode or 0
@@ -166,7 +168,7 @@ def main() -> int:
         failed |= culprit != "XLA" or code not in CRASHES
         shared.seed.value += 1
     count = shared.seed.value - first
-    print(f"{count} programs, {shared.differing.value} failed or had other results")
+    print(f"{count} programs, {shared.differing.value} failed or differed")
     return int(failed or shared.grew.value or shared.differing.value > count / 1000)
 
 

@@ -73,7 +73,8 @@ def _share_registrations() -> None:
                 api_version=api_version,
                 traits=traits,
                 replace=False,
-                called_by_xla=True,  # when it registered them
+                # XLA calls the functions when JAX registers them.
+                called_by_xla=True,
             )
 
     def share_type(name: str, registration: Any) -> None:

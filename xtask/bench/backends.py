@@ -88,7 +88,7 @@ def train():
         return jax.tree.map(lambda p, m: p - 0.05 * m, parameters, momentum), momentum, loss
 
     if os.environ["JAX_PLATFORMS"] == "farcall":
-        # JAX would import it in the first call.
+        # Otherwise JAX would import the backend in the first call, which is timed.
         importlib.import_module("farcall._jax_backend")
     start = time.perf_counter()
     parameters = (weights, biases)

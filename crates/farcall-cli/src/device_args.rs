@@ -58,9 +58,9 @@ impl DeviceArgs {
             }
             (None, None) if program == Grid::ONE => Grid { replicas: devices, partitions: 1 },
             (None, None) if has_shardings => {
+                let needed = program.processes();
                 bail!(
-                    "the shardings of the program are for {program}; give --devices {}",
-                    program.processes()
+                    "the program's shardings need {program}, not {devices} devices; give --devices {needed}"
                 )
             }
             (None, None) => {

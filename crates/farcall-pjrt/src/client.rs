@@ -90,8 +90,8 @@ impl Drop for Running {
 /// Maximum number of runs that are dispatched and not complete.
 const MAX_IN_FLIGHT: usize = 32;
 
-/// Number of runs in flight at which threads that wait to dispatch more are woken. Waking them after each run
-/// would cost as much as a short run.
+/// Number of runs in flight at which waiting threads resume. Waking them at the end of each run would cost as
+/// much as a short run.
 const RESUME_IN_FLIGHT: usize = MAX_IN_FLIGHT - 8;
 
 /// Stack size of threads that call code of the host, which may compile programs.
@@ -101,19 +101,20 @@ const STACK_BYTES: usize = 16 << 20;
 #[derive(Default)]
 struct InFlight {
     runs: Mutex<Runs>,
-    /// Signals that the number of runs is 0 or [`RESUME_IN_FLIGHT`].
+    /// Signals that the number of runs has fallen to [`RESUME_IN_FLIGHT`] or to 0.
     has_fallen: Condvar,
 }
 
 #[derive(Default)]
 struct Runs {
     count: usize,
-    /// True while threads wait to dispatch more; others wait, too, so that the number falls.
+    /// True from when the device is full until a waiting thread resumes. Meanwhile, every thread that
+    /// dispatches a run waits, so that `count` can fall to [`RESUME_IN_FLIGHT`].
     is_draining: bool,
 }
 
 impl Runs {
-    fn are_many(&mut self) -> bool {
+    fn exceed_resume_limit(&mut self) -> bool {
         self.count > RESUME_IN_FLIGHT
     }
 }
@@ -126,7 +127,10 @@ impl InFlight {
         let mut runs = this.lock();
         if waits && (runs.count >= MAX_IN_FLIGHT || runs.is_draining) {
             runs.is_draining = true;
-            runs = this.has_fallen.wait_while(runs, Runs::are_many).unwrap_or_else(PoisonError::into_inner);
+            runs = this
+                .has_fallen
+                .wait_while(runs, Runs::exceed_resume_limit)
+                .unwrap_or_else(PoisonError::into_inner);
             runs.is_draining = false;
         }
         runs.count += 1;

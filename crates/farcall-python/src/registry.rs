@@ -62,11 +62,12 @@ impl Registry {
         let target = match api_version {
             1 => {
                 let bundle = bundle(name, fn_)?;
-                let called = if called_by_xla { CALLED_BY_XLA } else { &[] };
+                let trusted = if called_by_xla { CALLED_BY_XLA } else { &[] };
                 // SAFETY: the caller of `register` vouches for the handlers in the capsules; `handler` keeps
-                // the owner of their code until the process ends. XLA has called the functions in `called`.
+                // the owner of their code until the process ends. With `called_by_xla`, the caller also
+                // vouches that XLA has called the functions of the trusted stages as handlers.
                 let target =
-                    unsafe { registry::Target::claimed(name, platform, bundle, traits, origin, called) };
+                    unsafe { registry::Target::claimed(name, platform, bundle, traits, origin, trusted) };
                 target.inspect(note_typed)
             }
             0 => {

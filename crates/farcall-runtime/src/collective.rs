@@ -43,8 +43,8 @@ pub(super) struct LoadedCollective {
     signature: Arc<str>,
     /// The part that each device plays, determined when it is first needed.
     parts: Vec<OnceLock<Part>>,
-    /// The points at which groups meet, each at the index of its group's first device. Devices share them, so
-    /// that comparisons are quick.
+    /// Points at which groups meet, indexed by the first device of the group. The devices of a group share one
+    /// point, so comparing points is cheap.
     points: Vec<OnceLock<Arc<Point>>>,
 }
 

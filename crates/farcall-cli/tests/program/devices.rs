@@ -28,7 +28,7 @@ fn programs_that_compute_with_parts() {
     assert!(recorded.stderr.ends_with(error), "{}", recorded.stderr);
 }
 
-/// Shardings are for a number of devices, which another number of replicas cannot replace.
+/// For a wrong `--devices`, the error names the number of devices that the shardings need.
 #[test]
 fn shardings_state_the_number_of_devices() {
     let program = "module attributes {mhlo.num_partitions = 8 : i32} {
@@ -43,7 +43,7 @@ fn shardings_state_the_number_of_devices() {
     folder.fails(
         &["run", "eight.mlir", "--fill", "iota", "--devices", "4"],
         expect![[r#"
-            error: the shardings of the program are for 1 replica × 8 partitions; give --devices 8
+            error: the program's shardings need 1 replica × 8 partitions, not 4 devices; give --devices 8
         "#]],
     );
 }

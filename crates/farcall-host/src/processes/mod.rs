@@ -40,8 +40,9 @@ const MAX_GRACE: Duration = Duration::from_millis(500);
 /// wait in vain while others run.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Number of processes that an error names, if they are more than one more.
-const MAX_LISTED: usize = 8;
+/// Maximum number of processes that an error lists. One more is listed, too: a remark about it would be as
+/// long.
+const MAX_LISTED_PROCESSES: usize = 8;
 
 /// The processes of one run of a program.
 #[derive(Debug)]
@@ -94,7 +95,7 @@ enum Activity {
 }
 
 impl Activity {
-    /// Returns true if the process does not wait.
+    /// Returns true if the process runs, or can run because its group has met.
     fn runs(&self) -> bool {
         matches!(self, Activity::Running | Activity::Met(_))
     }
@@ -406,9 +407,9 @@ impl Processes {
         self.wakes.iter().for_each(Condvar::notify_all);
     }
 
-    /// Ends the run with an error if all processes wait or have finished, and some cannot continue. While
-    /// others run, [`watch`](Self::watch) looks for such processes.
-    fn check_all_stuck(&self, state: &mut State) {
+    /// Ends the run with an error if no process runs and some cannot continue. While a process runs,
+    /// [`watch`](Self::watch) polls for stuck processes instead.
+    fn check_stuck_if_none_runs(&self, state: &mut State) {
         if !state.activities.iter().any(Activity::runs) {
             self.check_stuck(state);
         }
@@ -440,7 +441,7 @@ impl Processes {
     fn describe(&self, state: &State, stuck: &[usize]) -> String {
         let mut text = String::from("the devices wait for each other");
         let mut missing: Vec<usize> = Vec::new();
-        let listed = if stuck.len() > MAX_LISTED + 1 { MAX_LISTED } else { stuck.len() };
+        let listed = if stuck.len() > MAX_LISTED_PROCESSES + 1 { MAX_LISTED_PROCESSES } else { stuck.len() };
         for (i, number) in stuck.iter().enumerate() {
             let wait = match &state.activities[*number] {
                 Activity::Meets(point, _) => {
@@ -470,7 +471,7 @@ impl Processes {
             }
         }
         if listed < stuck.len() {
-            let _ = write!(text, "; {} others wait, too", stuck.len() - listed);
+            let _ = write!(text, "; {} more devices wait", stuck.len() - listed);
         }
         missing.sort_unstable();
         missing.dedup();
@@ -515,8 +516,10 @@ fn located(op: &str, place: &str) -> String {
 /// Formats `0, 1, 2`, and many numbers as `0, 1, 2, 3, 4, 5, 6, 7, … (64 in all)`.
 fn numbers(all: &[usize]) -> String {
     let list = |some: &[usize]| some.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
-    match all.get(..MAX_LISTED) {
-        Some(first) if all.len() > MAX_LISTED + 1 => format!("{}, … ({} in all)", list(first), all.len()),
+    match all.get(..MAX_LISTED_PROCESSES) {
+        Some(first) if all.len() > MAX_LISTED_PROCESSES + 1 => {
+            format!("{}, … ({} in all)", list(first), all.len())
+        }
         _ => list(all),
     }
 }
@@ -536,7 +539,7 @@ impl Drop for End<'_> {
         if self.has_failed {
             all.end(&mut state, Some(*number));
         } else if !state.is_ending {
-            all.check_all_stuck(&mut state);
+            all.check_stuck_if_none_runs(&mut state);
         }
         all.ended.notify_all();
     }
@@ -575,7 +578,7 @@ impl Participant {
         if state.is_ending {
             return Err(ProcessError::Ended);
         }
-        // Members that share their point are compared quickly.
+        // If the members of a group share one point, comparing their points is comparing pointers.
         let point = &state.shared(point);
         state.activities[self.number] = Activity::Meets(Arc::clone(point), Some(offer));
         if self.gather(&mut state, point) {
@@ -583,7 +586,7 @@ impl Participant {
                 self.all.wakes[*other].notify_all();
             }
         } else {
-            self.all.check_all_stuck(&mut state);
+            self.all.check_stuck_if_none_runs(&mut state);
         }
         self.wait(state, |_, activity| match activity {
             Activity::Met(gathering) => ControlFlow::Break(gathering.clone()),
@@ -705,7 +708,7 @@ impl Participant {
             return Err(ProcessError::Ended);
         }
         state.activities[self.number] = Activity::Receives(at);
-        self.all.check_all_stuck(&mut state);
+        self.all.check_stuck_if_none_runs(&mut state);
         let (from, values) = self.wait(state, |state, _| match state.take(channel, self.number, from) {
             Some(sent) => ControlFlow::Break(sent),
             None => ControlFlow::Continue(()),
@@ -719,7 +722,8 @@ impl Participant {
 }
 
 impl State {
-    /// Returns the point of another process that waits at an equal point, or else the given one.
+    /// Returns the point of a member that already waits to meet at `point`, or `point` itself if none does. The
+    /// two may differ in their place.
     fn shared(&self, point: &Arc<Point>) -> Arc<Point> {
         let there = point.group.iter().find_map(|number| match self.activities.get(*number) {
             Some(Activity::Meets(at, _)) if at.meets(point) => Some(at),

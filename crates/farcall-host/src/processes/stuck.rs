@@ -15,8 +15,8 @@ pub(super) fn find(state: &State) -> Vec<usize> {
     let mut can_continue: Vec<bool> = activities.iter().map(Activity::runs).collect();
     loop {
         let mut has_changed = false;
-        // Processes of a group usually share their point. A point that cannot continue now may do so in the
-        // next pass.
+        // Answers by point, since the members of a group usually share one. They hold for one pass: a group
+        // that cannot meet yet may be able to in the next.
         let mut known: HashMap<*const Point, bool> = HashMap::new();
         for (number, activity) in activities.iter().enumerate() {
             let may = |other: &usize| can_continue.get(*other).copied().unwrap_or(false);

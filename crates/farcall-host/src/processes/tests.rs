@@ -107,9 +107,9 @@ fn processes_that_cannot_meet_are_an_error() {
     );
 }
 
-/// Some processes wait in vain while another one runs, which the run's interrupt ends.
+/// Stuck processes end the run even if another process still runs; the run's interrupt stops that process.
 #[test]
-fn waits_in_vain_end_while_others_run() {
+fn stuck_processes_end_the_run_of_others() {
     let error = error(&Processes::new(grid(3)), |participant| match participant.process().number {
         0 => Ok(()),
         1 => participant.meet(&point(&[0, 1], "s"), Offer::Values(Vec::new())).map(drop),
@@ -124,7 +124,7 @@ fn waits_in_vain_end_while_others_run() {
     assert!(error.starts_with("1: the devices wait for each other: device 1 waits for device 0"), "{error}");
 }
 
-/// Of many processes, an error names the first ones.
+/// An error about many processes lists only the first eight.
 #[test]
 fn errors_of_many_processes_are_short() {
     let all: Vec<usize> = (0..64).collect();
@@ -134,7 +134,7 @@ fn errors_of_many_processes_are_short() {
     });
     let group = "group 0, 1, 2, 3, 4, 5, 6, 7, … (64 in all)";
     assert!(error.contains(&format!("device 7 waits for device 40 in op at p:1:1 (channel 0, {group})")));
-    assert!(error.ends_with("; 55 others wait, too; device 40 has finished"), "{error}");
+    assert!(error.ends_with("; 55 more devices wait; device 40 has finished"), "{error}");
 }
 
 #[test]

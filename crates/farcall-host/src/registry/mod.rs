@@ -307,7 +307,7 @@ impl Registry {
         built_ins
     }
 
-    /// Returns true if a built-in target has this name. Does not make the targets.
+    /// Returns true if a built-in target has this name. Creates no target, unlike [`built_ins`](Self::built_ins).
     pub fn is_built_in(&self, name: &str) -> bool {
         self.has_built_ins && built_in::contains(name)
     }

@@ -221,8 +221,8 @@ impl Target {
     }
 
     /// Like [`typed`](Self::typed), for functions that the user claims to be handlers. A function that its
-    /// library does not describe as a handler is first called in a child process, except for those of the
-    /// stages in `called`. A function that turns out not to be a handler is an error, and cannot corrupt the
+    /// library does not describe as a handler is first called in a child process, unless its stage is in
+    /// `trusted_stages`. A function that turns out not to be a handler is an error, and cannot corrupt the
     /// memory of this process.
     ///
     /// # Errors
@@ -231,22 +231,22 @@ impl Target {
     /// # Safety
     /// The functions stay loaded for the rest of the process, and may be called in a child process even if
     /// they are not handlers. A function that answers like a handler in the child process is a handler. The
-    /// functions of the stages in `called` are handlers.
+    /// functions of the `trusted_stages` are handlers.
     pub unsafe fn claimed(
         name: &str,
         platform: Platform,
         bundle: HandlerBundle,
         traits: HandlerTraits,
         origin: TargetOrigin,
-        called: &[Stage],
+        trusted_stages: &[Stage],
     ) -> Result<Target, RegisterError> {
         let kind = |stage, handler| match described_at(handler as usize) {
-            None if !called.contains(&stage) => Kind::Claimed,
+            None if !trusted_stages.contains(&stage) => Kind::Claimed,
             _ => Kind::Handler,
         };
-        // SAFETY: the caller guarantees that the functions stay loaded and may be called in a child process
-        // (`# Safety` above). `kind` makes that call for every function that its library does not describe as
-        // a handler.
+        // SAFETY: the caller guarantees that the functions stay loaded and may be called in a child process,
+        // and that those of the trusted stages are handlers (`# Safety` above). Every other function that its
+        // library does not describe as a handler is `Claimed`, so it is called in a child process.
         unsafe { Target::with_metadata(name, platform, bundle, traits, origin, kind) }
     }
 

@@ -1,10 +1,10 @@
 //! Targets of the calls that convert between complete values and their parts on each device.
 
-/// Shardy's call that returns the parts of values.
+/// Shardy's call that splits complete values into the device's parts.
 pub const GLOBAL_TO_LOCAL: &str = "xla.sdy.GlobalToLocalShape";
-/// Shardy's call that returns the values of parts.
+/// Shardy's call that joins parts into complete values.
 pub const LOCAL_TO_GLOBAL: &str = "xla.sdy.LocalToGlobalShape";
-/// The call of programs without Shardy that returns the part of a value.
+/// GSPMD's call that splits a complete value into the device's part.
 pub const FULL_TO_SHARD: &str = "SPMDFullToShardShape";
-/// The call of programs without Shardy that returns the value of a part.
+/// GSPMD's call that joins parts into a complete value.
 pub const SHARD_TO_FULL: &str = "SPMDShardToFullShape";

@@ -1,4 +1,4 @@
-//! Operations with windows along divided dimensions, shifts and rotations.
+//! Window operations, shifts and rotations along divided dimensions.
 
 use expect_test::expect;
 

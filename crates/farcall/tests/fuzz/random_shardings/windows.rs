@@ -1,5 +1,5 @@
-//! Programs of operations with windows: convolutions and pooling, their gradients, padding and slices with
-//! steps. Elements are small integers, so sums in any order are nearly equal.
+//! Programs of operations with windows: convolutions and pooling, their gradients, padding and strided
+//! slices. Elements are small integers, so sums in any order are nearly equal.
 
 use farcall::ir::eval::Denormals;
 use farcall::ir::{DType, Literal, Scalar, Source, text};
@@ -10,7 +10,7 @@ use crate::random::generate::Program;
 /// Name and sizes of an image.
 type Image = (String, [usize; 4]);
 
-/// A program in the making, on images `[batch, height, width, feature]`.
+/// Builder of a program on images `[batch, height, width, feature]`.
 struct Builder {
     random: SplitMix,
     dtype: DType,
@@ -39,12 +39,12 @@ impl Window {
     }
 }
 
-/// Returns the size of a dimension whose elements are `by` apart.
+/// Returns the size of a dimension after dilation by `by`.
 fn dilated(size: usize, by: usize) -> i64 {
     if size == 0 { 0 } else { ((size - 1) * by + 1) as i64 }
 }
 
-/// Writes a part of each window: `1, 2`.
+/// Formats one field of each window: `1, 2`.
 fn list(windows: &[Window], part: impl Fn(&Window) -> String) -> String {
     windows.iter().map(part).collect::<Vec<_>>().join(", ")
 }
@@ -55,8 +55,8 @@ impl Builder {
         format!("tensor<{sizes}{}>", if self.dtype == DType::F32 { "f32" } else { "i32" })
     }
 
-    /// Returns a window for a dimension, which fits at least once if `size` is not 0. The windows of a gradient
-    /// of pooling have no dilations, and no negative padding.
+    /// Returns a window for a dimension, which fits at least once if `size` is not 0. With `is_plain`,
+    /// the window has no dilation and no negative padding, as the gradient of pooling needs.
     fn window(&mut self, size: usize, is_plain: bool) -> Window {
         let r = &mut self.random;
         loop {
@@ -72,7 +72,7 @@ impl Builder {
                 (window.base_dilation, window.dilation) = (1, 1);
             }
             if r.one_in(3) {
-                // Pooling: windows beside each other.
+                // Adjacent windows without overlap, as in pooling.
                 window = Window { size: window.size, stride: window.size, ..Window::NONE };
             }
             if size == 0 || window.positions(size) > 0 {
@@ -122,7 +122,7 @@ impl Builder {
         sizes
     }
 
-    /// Adds the gradient of a kernel, as JAX states it: batches are contracted, and the gradient of the result
+    /// Adds the gradient of a kernel, as JAX writes it: batches are contracted, and the cotangent of the result
     /// takes the kernel's place.
     fn kernel_gradient(&mut self, image: &Image) {
         let (name, [batch, height, width, features]) = image.clone();
@@ -130,7 +130,7 @@ impl Builder {
         let [h, w] = [windows[0].positions(height), windows[1].positions(width)];
         let outputs = 1 + self.random.below(3);
         let cotangent = self.filled([batch, h, w, outputs]);
-        // The window of the gradient has the result's size, and the strides are its dilations.
+        // The gradient's window has the size of the result; the convolution's strides become its dilations.
         let kernels = [windows[0].size, windows[1].size];
         let padding = |size: usize, window: &Window| {
             // The upper padding that makes as many positions as the kernel has elements.
@@ -172,7 +172,7 @@ impl Builder {
         (filled, sizes)
     }
 
-    /// Adds sums or maximums of windows.
+    /// Adds sum, maximum or minimum pooling.
     fn pooling(&mut self, image: &Image) {
         let windows = self.windows(image.1, false);
         let (name, made) = (image.0.clone(), self.name("pool"));
@@ -236,7 +236,7 @@ impl Builder {
         )
     }
 
-    /// Adds padding, also between elements, or a slice with steps.
+    /// Adds padding, possibly interior, or a strided slice.
     fn pad_or_slice(&mut self, image: &Image) {
         let (name, sizes) = image.clone();
         let made = self.name("part");
