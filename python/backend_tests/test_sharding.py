@@ -271,3 +271,17 @@ def test_devices_that_wait_for_each_other_are_an_error(mesh):
     divided = jax.shard_map(only_some, mesh=mesh, in_specs=P("x"), out_specs=P("x"), check_vma=False)
     with pytest.raises(jax.errors.JaxRuntimeError, match=r"device 0 waits for device 2 in .*test_sharding.py:\d+"):
         jax.block_until_ready(jax.jit(divided)(jnp.ones(4)))
+
+
+def test_a_partitioned_call_knows_its_device(mesh):
+    @custom_partitioning
+    def numbered(x):
+        return x
+
+    def partition(mesh, arguments, results):
+        sharding = NamedSharding(mesh, P(("x", "y")))
+        return mesh, lambda x: x + jax.lax.axis_index(("x", "y")), sharding, (sharding,)
+
+    numbered.def_partition(partition=partition, sharding_rule="i -> i")
+    x = jax.device_put(np.zeros(8, np.float32), NamedSharding(mesh, P(("x", "y"))))
+    np.testing.assert_array_equal(np.asarray(jax.jit(numbered)(x)), [0, 0, 1, 1, 2, 2, 3, 3])

@@ -321,6 +321,25 @@ pub fn partition_module(
     registry: &Registry,
     options: &CompileOptions,
 ) -> Result<Option<Partitioned>, ProgramError> {
+    let found = divide(module.clone(), function, registry, options)?;
+    let grid = Grid::of(&module.attrs);
+    match &found {
+        // The number of a device is not 0, as it was for the number of devices that the module states.
+        Some(divided) if divided.grid.devices() != grid.partitions => {
+            let mut module = module;
+            Grid { partitions: divided.grid.devices(), ..grid }.write_to(&mut module.attrs);
+            divide(module, function, registry, options)
+        }
+        _ => Ok(found),
+    }
+}
+
+fn divide(
+    module: Module,
+    function: Option<&str>,
+    registry: &Registry,
+    options: &CompileOptions,
+) -> Result<Option<Partitioned>, ProgramError> {
     let module = verify_owned(module)?.into_static()?;
     let options = options.stage_options();
     let mut blocks = Blocks::new(&module.source, registry, &options);

@@ -1,6 +1,7 @@
 //! Custom calls that a registered partitioner divides.
 
 use farcall_ir::module::{Inst, ValueMap};
+use farcall_ir::op::collective::Grid;
 use farcall_ir::op::{CustomCall, Groups, Op};
 use farcall_ir::{Func, InstId, Type, ValueId, middle, read, verify};
 
@@ -47,7 +48,7 @@ impl<'p> Emitter<'p> {
         };
         let (of_operands, of_results) =
             (tilings(&operands, inst.own_operands())?, tilings(&results, inst.results())?);
-        let form = local_program(&program).map_err(failed)?;
+        let form = local_program(&program, self.program.grid.devices()).map_err(failed)?;
         let mut parts = Vec::new();
         for (operand, tiling) in inst.own_operands().iter().zip(&of_operands) {
             parts.push(self.part(*operand, tiling)?);
@@ -115,9 +116,11 @@ impl<'p> Emitter<'p> {
     }
 }
 
-/// Reads the program of a device, in the middle form.
-fn local_program(program: &[u8]) -> Result<Func, String> {
-    let module = read::module(program, "the partitioner's program").map_err(|e| e.to_string())?;
+/// Reads the program of each of `devices` devices, in the middle form.
+fn local_program(program: &[u8], devices: usize) -> Result<Func, String> {
+    let mut module = read::module(program, "the partitioner's program").map_err(|e| e.to_string())?;
+    // Without the number, the number of a device would be 0.
+    Grid { replicas: 1, partitions: devices }.write_to(&mut module.attrs);
     let module =
         verify::verify_owned(module).and_then(|module| module.into_static()).map_err(|e| e.to_string())?;
     let entry = verify::entry(&module, None).map_err(|e| e.to_string())?;
