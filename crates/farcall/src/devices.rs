@@ -18,6 +18,7 @@ use farcall_ir::verify::Verified;
 use farcall_ir::{Func, Literal, Module, TensorType, interrupt};
 use farcall_runtime::{Inputs, RunError};
 
+pub use farcall_host::processes::MAX_PROCESSES as MAX_DEVICES;
 pub use farcall_ir::op::collective::Grid;
 
 use crate::Executable;

@@ -33,6 +33,9 @@ use farcall_ir::{Literal, TensorType};
 /// Size of the stack of a process's thread.
 const STACK_BYTES: usize = 8 << 20;
 
+/// Maximum number of processes of a run. Each is a thread, and systems limit the number of threads.
+pub const MAX_PROCESSES: usize = 4096;
+
 /// Maximum time for which processes that wait in vain let the others run.
 const MAX_GRACE: Duration = Duration::from_millis(500);
 
@@ -302,6 +305,10 @@ impl Processes {
         interrupted: Option<&dyn Fn() -> bool>,
         work: impl Fn(&Participant) -> Result<R, E> + Sync,
     ) -> Result<Vec<R>, ProcessFailure<E>> {
+        if self.wakes.len() > MAX_PROCESSES {
+            let message = format!("{} are more than {MAX_PROCESSES} devices", self.grid);
+            return Err(ProcessFailure::Thread(io::Error::other(message)));
+        }
         let work = &work;
         thread::scope(|scope| {
             let mut threads = Vec::with_capacity(self.wakes.len());
