@@ -81,7 +81,7 @@ impl FrontProgram {
             .passes(how.passes.clone().unwrap_or_default())
             .grid(self.grid)
             .partitioned(
-                how.devices.are_given()
+                how.devices.are_given() && devices::states_shardings(&self.module)
                     || self.grid.partitions > 1 && devices::computes_on_parts(&self.module),
             )
     }

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail, ensure};
 use clap::Args;
-use farcall::devices::Grid;
+use farcall::devices::{Grid, MAX_DEVICES};
 
 /// Devices that a program runs on.
 #[derive(Args, Debug, Clone, Default)]
@@ -35,8 +35,14 @@ impl DeviceArgs {
     /// are partitions.
     ///
     /// # Errors
-    /// If the options contradict each other or the program.
+    /// If the options contradict each other or the program, or if there are more than [`MAX_DEVICES`] devices.
     pub(crate) fn grid(&self, program: Grid, has_shardings: bool) -> Result<Grid> {
+        let grid = self.stated(program, has_shardings)?;
+        ensure!(grid.processes() <= MAX_DEVICES, "{grid} are more than {MAX_DEVICES} devices");
+        Ok(grid)
+    }
+
+    fn stated(&self, program: Grid, has_shardings: bool) -> Result<Grid> {
         let [devices, replicas, partitions] =
             [self.devices, self.replicas, self.partitions].map(|n| n.map(usize::from));
         let Some(devices) = devices else {

@@ -11,6 +11,7 @@ use farcall::ir::interface::Interface;
 use farcall::ir::literal::Literal;
 use farcall::ir::module::Module;
 use farcall::ir::op::Traits;
+use farcall::ir::op::collective::Process;
 use farcall::ir::sharding::borders;
 use farcall::ir::types::Type;
 use farcall::ir::{AttrDict, Op};
@@ -38,7 +39,8 @@ pub(crate) fn of_run(ready: &Ready<'_>, args: &DeviceArgs, grid: Grid) -> Option
 
 /// Returns true if a program states shardings.
 pub(crate) fn states_shardings(module: &Module) -> bool {
-    let is_stated = |attrs: &AttrDict| attrs.contains_key("mhlo.sharding");
+    let is_stated =
+        |attrs: &AttrDict| attrs.contains_key("mhlo.sharding") || attrs.contains_key("sdy.sharding");
     !module.meshes.is_empty()
         || module.funcs().iter().any(|func| {
             let mut found = func.param_attrs().iter().chain(func.result_attrs()).any(is_stated);
@@ -72,7 +74,10 @@ pub(crate) fn refuse_records(args: &RunArgs, grid: Grid) -> Result<()> {
 pub(crate) fn warn_of_absent(module: &Module, grid: Grid) {
     let names_several = |op: &Op| match op {
         Op::AllReduce(groups) => groups.ids.len() > 1,
-        Op::CollectivePermute(op) => op.pairs.iter().any(|id| id.as_i64() > 0),
+        Op::CollectivePermute(op) => {
+            let role = op.role(Process { grid: Grid::ONE, number: 0 });
+            role.connected.len() < 2 && op.pairs.iter().any(|id| id.as_i64() > 0)
+        }
         _ => false,
     };
     if grid == Grid::ONE && any_op(module, names_several) {

@@ -31,6 +31,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
         ("--devices", args.how.devices.devices.is_some()),
         ("--replicas", args.how.devices.replicas.is_some()),
         ("--partitions", args.how.devices.partitions.is_some()),
+        ("--iteration-limit", farcall::iterations::limit() != u64::MAX),
     ];
     let client = engine::client(&args.engine, &of_farcall, &mut stats)?;
     let code = match stats.take("read", || program::open(&args.program))? {

@@ -47,3 +47,43 @@ fn shardings_state_the_number_of_devices() {
         "#]],
     );
 }
+
+/// Prints the number of the partition.
+const NUMBERED: &str = "func.func @main(%x: tensor<2xf32> SHARDING) -> tensor<2xf32> {
+  %p = stablehlo.partition_id : tensor<ui32>
+  %f = stablehlo.convert %p : (tensor<ui32>) -> tensor<f32>
+  %b = stablehlo.broadcast_in_dim %f, dims = [] : (tensor<f32>) -> tensor<2xf32>
+  %y = stablehlo.add %x, %b : tensor<2xf32>
+  return %y : tensor<2xf32>
+}
+";
+
+/// The partitions of a program without shardings take their own inputs, and have their own results.
+#[test]
+fn partitions_without_shardings() {
+    let folder = Folder::new().with("numbered.mlir", NUMBERED.replace("SHARDING", ""));
+    let run = folder.farcall(["run", "numbered.mlir", "--partitions", "2", "-i", "[[0,0],[10,10]]"]);
+    let printed = "out0 on device 0  f32[2]\n[0.0, 0.0]\nout0 on device 1  f32[2]\n[11.0, 11.0]\n";
+    assert_eq!(run.stdout, printed, "{}", run.stderr);
+}
+
+/// A program need not state the number of its partitions if its mesh does.
+#[test]
+fn numbers_of_partitions_in_divided_programs() {
+    let sharding = "{sdy.sharding = #sdy.sharding<@mesh, [{\"x\"}]>}";
+    let program = format!("sdy.mesh @mesh = <[\"x\"=2]>\n{}", NUMBERED.replace("SHARDING", sharding));
+    let folder = Folder::new().with("numbered.mlir", program);
+    let convert = folder.farcall(["convert", "numbered.mlir", "--to", "stablehlo", "--partitioned"]);
+    assert!(convert.stdout.contains("stablehlo.partition_id"), "{}", convert.stdout);
+}
+
+#[test]
+fn the_number_of_devices_is_limited() {
+    let folder = Folder::new().with("numbered.mlir", NUMBERED.replace("SHARDING", ""));
+    folder.fails(
+        &["run", "numbered.mlir", "--fill", "zeros", "--replicas", "65535", "--partitions", "65535"],
+        expect![[r#"
+            error: 65535 replicas × 65535 partitions are more than 4096 devices
+        "#]],
+    );
+}
