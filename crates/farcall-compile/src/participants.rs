@@ -25,8 +25,10 @@ pub(super) fn check(inst: Inst<'_>, grid: Grid) -> Result<(), Diagnostic> {
             ProcessRole::Member(group) => {
                 if let Some(missing) = group.iter().find(|member| **member >= count) {
                     return error(format!(
-                        "{} takes process {missing}, but the program is for {count} devices ({grid})",
-                        inst.op().name()
+                        "{} takes replica {}, partition {}, but the program is for {grid}",
+                        inst.op().name(),
+                        grid.replica(*missing),
+                        grid.partition(*missing)
                     ));
                 }
             }

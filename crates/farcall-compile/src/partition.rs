@@ -60,7 +60,7 @@ pub(crate) fn partition_form(
     let Partitioned { module, grid: devices, .. } = found;
     if devices.devices() != grid.partitions || grid.replicas != 1 {
         let message =
-            format!("the shardings are for {} partitions, but the program is for {grid}", devices.devices());
+            format!("the shardings need {} partitions, but the program is for {grid}", devices.devices());
         return Err(Diagnostics::from_iter([Diagnostic::global("sharding", message)]));
     }
     let func = &form.funcs()[0];

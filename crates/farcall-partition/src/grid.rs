@@ -31,9 +31,15 @@ impl DeviceGrid {
     /// Creates the grid of a mesh.
     ///
     /// # Errors
-    /// A sentence that describes the problem: too many devices, or device numbers that are not a permutation.
+    /// A sentence that describes the problem: too many devices, two axes of one name, or device numbers that are
+    /// not a permutation.
     pub fn of_mesh(mesh: &Mesh) -> Result<DeviceGrid, String> {
         let count = device_count(mesh)?;
+        for (i, (name, _)) in mesh.axes.iter().enumerate() {
+            if mesh.axes[..i].iter().any(|(other, _)| other == name) {
+                return Err(format!("the mesh <{mesh}> has two axes \"{name}\""));
+            }
+        }
         let mut numbers: Vec<usize> = Vec::new();
         if !mesh.device_ids.is_empty() {
             let ids = mesh.device_ids.iter().map(|id| usize::try_from(*id).ok());

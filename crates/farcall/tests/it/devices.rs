@@ -268,7 +268,7 @@ fn participants_must_exist() {
     };
     assert_eq!(
         error("dense<[[0, 1, 2]]> : tensor<1x3xi64>", grid(2, 1)),
-        "error: [participants] stablehlo.all_reduce takes process 2, but the program is for 2 devices (2 replicas × 1 partition)"
+        "error: [participants] stablehlo.all_reduce takes replica 2, partition 0, but the program is for 2 replicas × 1 partition"
     );
     assert_eq!(
         error("dense<[[0, 1]]> : tensor<1x2xi64>", grid(3, 1)),
