@@ -324,7 +324,7 @@ pub fn partition_module(
     let found = divide(module.clone(), function, registry, options)?;
     let grid = Grid::of(&module.attrs);
     match &found {
-        // The number of a device is not 0, as it was for the number of devices that the module states.
+        // Where the module states one partition, the middle form has replaced `partition_id` by 0.
         Some(divided) if divided.grid.devices() != grid.partitions => {
             let mut module = module;
             Grid { partitions: divided.grid.devices(), ..grid }.write_to(&mut module.attrs);

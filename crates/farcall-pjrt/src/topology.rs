@@ -17,7 +17,7 @@ pub(crate) const PLATFORM_NAME: &str = "cpu";
 pub(crate) const PLATFORM_VERSION: &str = concat!("farcall ", env!("CARGO_PKG_VERSION"));
 
 /// Maximum number of devices.
-pub(crate) const MAX_DEVICES: i64 = 4096;
+pub(crate) const MAX_DEVICES: i64 = farcall::devices::MAX_DEVICES as i64;
 
 /// Properties of a device that exist without it.
 pub(crate) struct Description {

@@ -27,10 +27,10 @@ impl Plan {
     /// Returns the location of a thunk for messages: `file:line:column` or, for a program without text, the
     /// location that the program states. Empty if nothing is known.
     pub fn place(&self, thunk: &Thunk) -> Arc<str> {
-        // A thunk that the engine adds has no location in the text.
-        match thunk.span.end {
-            1.. if !self.parts.source.is_none() => self.parts.source.place(thunk.span).into(),
-            _ => thunk.loc.clone().unwrap_or_default(),
+        let source = &self.parts.source;
+        match is_in_text(source, thunk.span) {
+            true => source.place(thunk.span).into(),
+            false => thunk.loc.clone().unwrap_or_default(),
         }
     }
 }
@@ -42,8 +42,7 @@ impl Origin {
     }
 
     fn at(source: &Source, span: Span, loc: Option<Arc<str>>) -> Origin {
-        // Instructions that the engine adds have no location in the text.
-        let known = !source.is_none() && span.end > 0;
+        let known = is_in_text(source, span);
         let value = || {
             let before = source.text().get(..span.start as usize)?;
             value_before(before.get(before.rfind('\n').map_or(0, |at| at + 1)..)?)
@@ -68,6 +67,11 @@ impl Origin {
             None => text,
         }
     }
+}
+
+/// Returns false for a program without text, and for instructions that the engine adds.
+fn is_in_text(source: &Source, span: Span) -> bool {
+    !source.is_none() && span.end > 0
 }
 
 /// Returns the first name in `%a, %b:2 = "`, or in HLO's `ROOT %a = f32[2] `.

@@ -19,7 +19,7 @@ use super::RunError;
 use super::memory::AlignedBytes;
 use super::pool_tasks::PoolTasks;
 use farcall_host::custom_call::RunContext;
-use farcall_host::processes::{Gathering, Offer, Point, ProcessError, SharedMemory};
+use farcall_host::processes::{Gathering, MAX_PROCESSES, Offer, Point, ProcessError, SharedMemory};
 use farcall_kernels::{Args, Place, PreparedKernel};
 use farcall_plan::{Collective, MIN_ALIGNMENT_BYTES, Plan, Thunk};
 
@@ -44,7 +44,7 @@ pub(super) struct LoadedCollective {
     /// The part that each device plays, determined when it is first needed.
     parts: Vec<OnceLock<Part>>,
     /// Points at which groups meet, indexed by the first device of the group. The devices of a group share one
-    /// point, so comparing points is cheap.
+    /// point, so the numbers of its devices are kept once, and comparing points is cheap.
     points: Vec<OnceLock<Arc<Point>>>,
 }
 
@@ -390,12 +390,9 @@ impl LoadedCollective {
     }
 }
 
-/// Maximum number of devices whose parts and points are kept.
-const MAX_KNOWN_PARTS: usize = 4096;
-
-/// Returns an empty cell for each device, at most [`MAX_KNOWN_PARTS`].
+/// Returns an empty cell for each device that a run can have.
 fn cells<T>(grid: Grid) -> Vec<OnceLock<T>> {
-    (0..grid.processes().min(MAX_KNOWN_PARTS)).map(|_| OnceLock::new()).collect()
+    (0..grid.processes().min(MAX_PROCESSES)).map(|_| OnceLock::new()).collect()
 }
 
 /// A group that has met, as one of its devices sees it.
